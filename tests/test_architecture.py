@@ -121,6 +121,7 @@ def targets_of(node: ast.Import | ast.ImportFrom, module: Module, known: set[str
     base = node.module or ""
     if node.level:
         parts = module.name.split(".")
+        # One dot is the package of the module. The name of an `__init__.py` is its package already.
         keep = len(parts) - node.level + module.is_interface
         base = ".".join([*parts[:keep], *filter(None, [base])])
     if base.split(".")[0] == "jumok":

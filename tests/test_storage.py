@@ -480,6 +480,7 @@ def test_an_interrupted_replacement_puts_the_old_folder_back(
     real = Path.rename
 
     def rename(path: Path, target: Path) -> Path:
+        # Moving the old folder back, from a name with "replaced", succeeds.
         if "replaced" not in path.name and target == tmp_path / "model":
             raise KeyboardInterrupt
         return real(path, target)
@@ -620,8 +621,8 @@ class TestUserCache:
         assert not is_checked(read_stored_model(tmp_path / "imported").digest)
 
     @pytest.mark.parametrize(
-        ("folder", "fault"),  # the cache folder itself may be a link: users move it to another disk
-        [
+        ("folder", "fault"),
+        [  # without ("", "link"): users may link the cache folder itself to another disk
             ("", "writable"),
             ("", "foreign"),
             ("checked", "writable"),

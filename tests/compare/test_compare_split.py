@@ -136,7 +136,7 @@ def test_a_picture_with_several_captions_is_copied_once(tmp_path, monkeypatch):
     copyfile = shutil.copyfile
     monkeypatch.setattr(shutil, "copyfile", lambda source, copy: copied.append(copyfile(source, copy)))
     split = split_pairs([str(captions)], out=tmp_path / "out")
-    assert sum(len(list(open_corpus(path).pairs())) for path in set_files(split)) == 80
+    assert sum(len(list(open_corpus(path).pairs())) for path in set_files(split)) == 80  # two captions each
     assert len(copied) == len(set(copied)) == 40
 
 

@@ -23,7 +23,7 @@ def token_lengths(pairs: list[tuple[int, int]], *, pictures: bool = False) -> An
     ("pairs", "ratio"),
     [
         ([(10, 10), (10, 30), (20, 20)], 2.5),  # 30 = 2 · 10 + 10, and a quarter more
-        ([(12, 18)] * 5, 1.88),  # all are short: the mean ratio decides
+        ([(12, 18)] * 5, 1.88),  # 1.25 · 18 / 12: all pairs are short, so the mean ratio decides
         ([(4, 60)], 3.0),  # the ratio is at most 3, even if a target is longer
         ([(20, 5)] * 3, 1.0),  # the ratio is at least 1
     ],
@@ -47,7 +47,7 @@ def test_the_derived_maximum_fits_into_the_positions_of_the_model() -> None:
     """All pictures have the same number of patches: captions set the ratio, and the positions limit it."""
     pictures = {"source.kind": "pictures", "source.size": 8, "source.patch_size": 4}
     lengths = token_lengths([(4, 190)], pictures=True)
-    # A quarter more than 190 tokens for 4 patches.
+    # 1.25 · 190 tokens for the 4 patches, and EXTRA_TOKENS.
     unlimited = derive_search(resolve(Overrides.from_settings(**pictures)), lengths)
     assert int(4 * unlimited.recipe.search.max_length_ratio) + EXTRA_TOKENS == 247
     limited = derive_search(resolve(Overrides.from_settings(**pictures)), lengths, max_tokens=200)

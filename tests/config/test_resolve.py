@@ -38,7 +38,7 @@ def test_overrides_are_checked_and_converted_as_a_recipe_is() -> None:
         Overrides.from_settings(**{"model.heads": 2}).updated({"model.family": "recurrent"})
 
 
-def test_a_mechanism_without_options_is_its_name() -> None:
+def test_a_mechanism_without_options_is_stored_as_its_name() -> None:
     named = Overrides.from_settings(**{"model.cross_attention": {"kind": "bahdanau"}})
     assert dict(named) == {"model.cross_attention": "bahdanau"}
     options = {"kind": "bahdanau", "units": 8}

@@ -193,6 +193,7 @@ def compare_explanations(cpu: Any, toy: Any) -> float:
         for site, attention in one.attention.items():
             compare(attention.weights, other.attention[site].weights)
         compare(one.log_probs, other.log_probs)
+    # `one` and `other` are now the explanations with the edit.
     steps = [explanation.steps("cross", 0, 0, 1, 1).steps for explanation in (one, other)]
     for left, right in zip(*steps, strict=True):
         compare(left.values, right.values)

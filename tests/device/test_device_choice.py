@@ -19,7 +19,7 @@ def test_without_an_accelerator_the_cpu_is_taken_with_the_reason(monkeypatch: py
     assert str(choose_device()) == "cpu, fp32 (no accelerator was found)"
 
 
-def test_the_first_accelerator_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_available_accelerator_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_module, "_is_available", lambda name: name in ("mps", "xpu"))
     config = choose_device(index=1)
     assert (config.device, config.precision) == ("xpu:1", "bf16")

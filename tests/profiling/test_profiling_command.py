@@ -56,7 +56,7 @@ def test_json_has_every_mechanism_with_every_key(call):
 
 @pytest.mark.parametrize(
     "sizes",
-    ["16,32", pytest.param("256,1024", marks=pytest.mark.medium)],  # within a chunk, and beyond it
+    ["16,32", pytest.param("256,1024", marks=pytest.mark.medium)],  # at most one chunk; several chunks
 )
 def test_sequential_steps_and_paths_are_those_of_the_paper(call, sizes):
     facts = json.loads(call("attention", "--sizes", sizes, "--seconds", "0", "--json")[1])

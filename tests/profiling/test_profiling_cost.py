@@ -99,7 +99,10 @@ def test_a_convolution_has_the_multiply_adds_of_its_formula():
 
 
 def test_blocks_of_restricted_attention_cost_a_third_more_than_the_band():
-    """A block of r queries is scored against 3r keys; each query attends to 2r + 1: 12 and 9 for r = 4."""
+    """A block of r = 4 queries is scored against 3r = 12 keys.
+
+    Each query attends to 2r + 1 = 9 of these keys, and the formula counts only these.
+    """
     assert cost_of("restricted", 40).multiply_adds == 2 * 40 * (3 * 4) * 8
     assert PROFILED_LAYERS["restricted"].multiply_adds(SMALL, 40) == 2 * 40 * (2 * 4 + 1) * 8
 

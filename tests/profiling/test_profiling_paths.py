@@ -38,7 +38,7 @@ def test_the_path_from_the_first_position_to_the_last(name, layers):
     assert path_length(itertools.repeat(influence_of(name))) == layers
 
 
-def test_influence_is_the_band_of_each_layer():
+def test_each_layer_has_the_expected_band_of_influence():
     distance = torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)  # output position minus input position
     expected = {
         "self-attention": distance == distance,
@@ -59,7 +59,10 @@ def test_a_whole_recurrent_layer_carries_every_input_forward():
 
 
 def test_growing_dilation_shortens_the_path():
-    """1 + 3 + 9 = 13 positions; 27 would exceed the length, so 1 and 3 follow again."""
+    """The signal must travel 15 positions. Layers of dilation 1, 3 and 9 carry it 13 positions.
+
+    A dilation of 27 would exceed the length, so layers of dilation 1 and 3 follow again.
+    """
     states = SHAPE.states(LENGTH, one_head=True)
     assert path_length(influence(layer, states) for layer in dilated_stack(SHAPE, LENGTH)) == 5
 

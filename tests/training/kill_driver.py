@@ -86,7 +86,7 @@ def train_in_fork(out: Path, command: dict[str, Any], kill: dict[str, Any] | Non
     report.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
-        code = 70  # an exception
+        code = 70  # the exit status if an exception is raised
         try:
             for call in FUNCTIONS:
                 count_calls(call, kill)

@@ -1,8 +1,9 @@
-"""Ranks of a cluster as forks of one process, which has imported everything. Run by `test_network.py`.
+"""Runs the ranks of a cluster as forks of one process; `test_network.py` runs it as a separate process.
 
     python network_driver.py TASK FOLDER WORLD_SIZE > result.json
 
-Every fork gets the variables that torchrun would set. TASK is a key of `TASKS`.
+The process imports everything before it forks, so that the ranks start quickly. Every fork gets the variables
+that torchrun would set. TASK is a key of `TASKS`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from jumok.errors import JumokError
 from jumok.storage.model_folder import read_model_with_weights
 from jumok.text.tokenizer_files import read_tokenizers
 from jumok.training.events import Saved, Started
-from jumok.training.loop.update import Worker, num_summed
+from jumok.training.loop.update import Worker, num_summed_values
 from jumok.training.parallel import cluster, run_files
 from jumok.training.parallel.network import Network
 from jumok.training.parallel.shared_memory import SharedMemory
@@ -131,7 +132,10 @@ def backends(folder: Path, world_size: int) -> object:
 
 
 def run_and_resume(folder: Path, world_size: int) -> object:
-    """Abandon a run after its first checkpoint and resume it, on ranks that see no file of rank 0."""
+    """Abandon a run after its first checkpoint, then resume it.
+
+    Ranks 1, 2, … cannot open the files of rank 0.
+    """
     has_files = run_files._has_files
     corpus = digit_corpus(300)
 
@@ -160,14 +164,16 @@ def run_and_resume(folder: Path, world_size: int) -> object:
 
 
 def shares(folder: Path, world_size: int) -> object:
-    """Return digests after some updates in shares: of one process, in shared memory and over a network."""
+    """Return the losses and the digest of the weights after some updates with `training.shares`.
+
+    The same updates are made by one process, by ranks in shared memory and by ranks over a network.
+    """
     run_folder = RunFolder(folder)
     record = run_folder.record()
     assert record is not None
     recipe = make_recipe(record.recipe.model_dump(exclude_unset=True), **{"training.shares": 6})
     tokenizers = read_tokenizers(folder, shared=recipe.text.shared)
     batches = make_batches(recipe, open_store(run_folder.data), tokenizers)
-    summed = num_summed(fresh_model(run_folder, recipe, tokenizers), recipe.training)
 
     def run_updates(make_backend: Callable[[Any], ParallelBackend]) -> object:
         model = fresh_model(run_folder, recipe, tokenizers)
@@ -177,7 +183,8 @@ def shares(folder: Path, world_size: int) -> object:
         return {"weights": digest(list(model.parameters())), "losses": losses}
 
     model = fresh_model(run_folder, recipe, tokenizers)
-    options: dict[str, Any] = {"world_size": world_size, "num_summed": summed}
+    num_values = num_summed_values(model, recipe.training)
+    options: dict[str, Any] = {"world_size": world_size, "num_summed_values": num_values}
     block_fd = SharedMemory(model, rank=0, barrier=lambda: None, **options).block_fd
 
     def run(rank: int) -> object:
@@ -218,7 +225,7 @@ def fewer_ranks(folder: Path, world_size: int) -> object:
 
 
 def other_world_size(folder: Path, world_size: int) -> object:
-    """Continue a run without shares on one rank more; return the errors."""
+    """Continue a run without shares on one more rank than it was started with; return the errors."""
     corpus = digit_corpus(300)
 
     def run(rank: int) -> object:

@@ -89,6 +89,7 @@ def test_the_next_session_writes_the_model_that_a_killed_session_did_not_write(k
         if isinstance(event, Saved):
             break
     stream.close()
+    # The model is that of the best validation so far, whichever that is.
     assert read_stored_model(killed_run).card.facts["steps"] in (5, 10, 15)
     # As after the kill at step 10, but without a model and without metrics.
     shutil.rmtree(killed_run / "model")
@@ -96,7 +97,7 @@ def test_the_next_session_writes_the_model_that_a_killed_session_did_not_write(k
     (killed_run / "metrics.jsonl").write_bytes(b"")
     stream = events(killed_run)
     assert any(isinstance(event, Started) for event in stream)
-    next(stream, None)
+    next(stream, None)  # a session writes a missing model after `Started` and before its next event
     stream.close()
     assert weights(killed_run / "model") == before
 
@@ -171,7 +172,7 @@ def test_an_unfinished_run_of_an_older_jumok_still_continues_once_it_has_a_model
     record_file.write_bytes(json_with_checksum(content))
     stream = events(killed_run)
     assert any(isinstance(event, Started) for event in stream)
-    next(stream, None)
+    next(stream, None)  # a session writes a missing model after `Started` and before its next event
     stream.close()
     assert (killed_run / "model").exists()
     assert any(isinstance(event, Started) for event in events(killed_run))

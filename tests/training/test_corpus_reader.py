@@ -55,7 +55,7 @@ def test_an_evenly_spaced_sample_of_pictures_is_measured(
     monkeypatch.setattr(jumok.training.run.corpus_reader, "MAX_CACHED_PAIRS", 4)
     facts = read_sentences([corpus], [], held_out_pairs=2).facts
     assert (facts.picture_side, facts.grey_pictures) == (8, True)
-    assert measured == [pair.source for pair in corpus.pairs()][::3]  # 10 pictures // MIN_MEASURED_PICTURES
+    assert measured == [pair.source for pair in corpus.pairs()][::3]  # the stride is 10 pictures // 3
 
 
 def test_held_out_pairs_are_not_trained_on_and_keep_their_gold_alignments() -> None:

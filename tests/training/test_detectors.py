@@ -130,7 +130,8 @@ def test_flatness_by_hand() -> None:
 
 def test_flatness_ignores_padding() -> None:
     weights = torch.zeros(2, 1, 1, 3, 4)
-    weights[0, ..., :2, :2] = 0.5  # 2 source tokens, 2 queries; the third query is padding
+    # Sentence 0 has 2 source tokens. Its target of 3 tokens has 2 queries, so the third query is padding.
+    weights[0, ..., :2, :2] = 0.5
     weights[1] = 0.25
     assert flatness(weights, torch.tensor([3, 4]), torch.tensor([2, 4])) == pytest.approx(1.0)
     assert math.isnan(flatness(weights[:1], torch.tensor([3]), torch.tensor([1])))

@@ -105,7 +105,7 @@ def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
     assert "requested" not in stage_detail(events, "learning vocabulary")
 
 
-def test_the_learning_rate_is_a_tenth_and_few_passes_are_the_default(start: Path, tmp_path: Path) -> None:
+def test_by_default_a_tenth_of_the_learning_rate_is_used_for_ten_epochs(start: Path, tmp_path: Path) -> None:
     corpus = corpus_of_pairs(colour_pairs(60), source="en", target="de")
     events = training_events(corpus, out=tmp_path / "run", start_from=start)
     started = next(event for event in events if isinstance(event, Started))
@@ -196,7 +196,7 @@ def test_a_run_resumes_without_the_start_model_and_the_files(start: Path, tmp_pa
     shutil.rmtree(start_copy)
     keep.unlink()
     replay.unlink()
-    shutil.rmtree(tmp_path / "later" / "data")  # the pairs are encoded again, old ones too
+    shutil.rmtree(tmp_path / "later" / "data")  # so the new and the old pairs are encoded again
     for name in ("at step 0", "later"):
         list(training_events(corpus, out=tmp_path / name, **settings))
         first, second = (
@@ -252,7 +252,7 @@ def test_a_recurrent_model_and_a_language_model_can_be_start_models(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "message"),
     [
         ({"model.width": 64}, "model.width: received 64, the start model has 32"),
         ({"text.vocab_size": 999}, "text.vocab_size: received 999"),
@@ -267,9 +267,9 @@ def test_a_recurrent_model_and_a_language_model_can_be_start_models(tmp_path: Pa
     ],
 )
 def test_settings_that_contradict_the_start_model_are_refused(
-    start: Path, tmp_path: Path, settings: dict[str, Any], words: str
+    start: Path, tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(RecipeError, match=words.replace("*", r"\*")):
+    with pytest.raises(RecipeError, match=message.replace("*", r"\*")):
         tune(start, tmp_path / "run", **settings)
     assert not (tmp_path / "run").exists()
 
@@ -304,15 +304,19 @@ def test_the_chosen_point_gains_most_among_those_that_lose_little() -> None:
         InterpolatedPoint(0.6, 3.0, 1.804),
         InterpolatedPoint(0.2, 3.1, 1.79),
     ]
+    # At alpha 1, the loss of the pairs to keep rises by more than `MAX_LOSS_RISE`.
     assert choose_point(start, points, keeps_translations=False).alpha == 0.6
+    # At both points it rises by more, so the point with the smaller sum of losses is chosen.
     lossy = [points[0], InterpolatedPoint(0.5, 3.1, 1.82)]
     assert choose_point(start, lossy, keeps_translations=False).alpha == 1
+    # Only alpha 1 and 0.8 have at least `MIN_SHARE_OF_GAIN` of the best gain on the new pairs.
     translations = [
         InterpolatedPoint(1, 2.6, 1.2),
         InterpolatedPoint(0.8, 2.7, 0.9),
         InterpolatedPoint(0.2, 3.1, 0.6),
     ]
     assert choose_point(InterpolatedPoint(0, 3.2, 0.5), translations, keeps_translations=True).alpha == 0.8
+    # No point is better on the new pairs, so the point with the smallest loss of the pairs to keep is chosen.
     worse = [InterpolatedPoint(1, 3.6, 1.2), InterpolatedPoint(0.2, 3.3, 0.6)]
     assert choose_point(InterpolatedPoint(0, 3.2, 0.5), worse, keeps_translations=True).alpha == 0.2
 

@@ -83,7 +83,10 @@ class Hosts:
             yield
 
     def start(self, index: int, nodes: str, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
-        """Run torchrun on a host. `ip netns exec` becomes torchrun's own process."""
+        """Start torchrun on a host. `nodes` is its option --nnodes, such as `3`, or `2:3` for 2 to 3 hosts.
+
+        `ip netns exec` starts no child process, so the result is the process of torchrun itself.
+        """
         assert IP is not None
         rendezvous_settings = f"is_host={'true' if index == 0 else 'false'},join_timeout=300"
         options = ["--nnodes", nodes, "--nproc-per-node", "1", "--max-restarts", "3", "--rdzv-id", "test"]

@@ -266,7 +266,7 @@ def test_a_run_killed_again_while_it_encodes_its_pairs_again_ends_with_the_same_
         for call, count in moments.items()
         for at in range(1, count + 1)
         for when in ("before", "after")
-        if (call, when) != ("mkdir", "after")  # the folder is there: mkdir raises, and nothing comes after it
+        if (call, when) != ("mkdir", "after")  # the folder exists, so mkdir raises
     }
     results = run_driver(tmp_path, scenarios(kills_by_name), seconds=1800)
     check_results(results)

@@ -75,6 +75,10 @@ def test_a_large_run_ends_like_a_small_run_and_resumes_without_reading_the_text(
 def test_pairs_that_are_encoded_again_keep_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_limit: int, has_order: bool, order: str
 ) -> None:
+    """`first_limit` is `MAX_SORTED_PAIRS` when the pairs are first encoded. Then the limit becomes 100.
+
+    `has_order` says whether the record of the run names the order.
+    """
     pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])
     folder, inputs = RunFolder(tmp_path / "run"), Inputs([pairs])
     make_folder(folder.path)
@@ -159,6 +163,7 @@ def test_recorded_sources_are_the_files_that_are_read(
     monkeypatch.chdir(tmp_path)
     for name in ("a.tsv", "b.tsv", "b.tsv:2"):
         (tmp_path / name).write_text("one\teins\n")
+    # A number after a colon is the weight of a corpus, unless there is a file with the whole name.
     sources = describe_sources(Inputs(["a.tsv:1e1", "b.tsv:2", "b.tsv:2:3"]))
     assert sources is not None
     assert [resolved for _, resolved, _, _ in sources["files"]] == [

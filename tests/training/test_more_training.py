@@ -34,7 +34,7 @@ def train(out: Path, **settings: Any) -> list[Event]:
 def abandon_after(events: Iterator[Event], step: int) -> None:
     """Run up to the checkpoint of this step, as if the process were killed after it."""
     assert any(isinstance(event, Validated) and event.step == step for event in events)
-    assert next(events)  # saved
+    assert next(events)  # the event `Saved`
     events.close()  # type: ignore[attr-defined]
 
 
@@ -54,6 +54,7 @@ def finished_run(tmp_path: Path) -> Path:
 
 
 class TestPhases:
+    # 100 steps, then a phase up to step 210: a warm-up of 10 steps to the peak 2.0, then a cosine.
     plan = Plan(((0, 100),)).extended(Phase(100, "cosine", 10, 2.0), 210)
     settings = TrainingSettings(schedule="cosine", warmup_steps=10, learning_rate=4.0)
 
@@ -190,7 +191,10 @@ class TestMoreTraining:
 
 
 class TestTheAverageOfAnEarlierPhase:
-    """The finish may choose an average, which is no checkpoint. Only a better checkpoint replaces it."""
+    """The finish of a phase may choose an average of checkpoints as the model.
+
+    In later phases, only a checkpoint that is better than this average replaces the model.
+    """
 
     # A constant learning rate that is too high: the average is far better than each checkpoint.
     noisy: ClassVar[dict[str, Any]] = {

@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_network_gives_the_same_bits_as_shared_memory(folder: Path, world_size: int) -> None:
-    """With three ranks or more, another order of addition gives other bits. With two, a + b = b + a."""
+    """With three or more ranks, another order of addition would give other bits. With two, a + b = b + a."""
     ranks = run_driver("backends", folder, world_size)
     assert len(ranks) == world_size
     assert "shared" in ranks[0], ranks[0]
@@ -77,7 +77,7 @@ def test_a_resumed_run_over_a_network_ends_like_one_in_shared_memory(tmp_path: P
     result = run_driver("run_and_resume", tmp_path / "run", 3)
     assert [rank.get("abandoned") for rank in result["first"]] == [6, None, None], result["first"]
     assert all("ended with an error" in rank["error"] for rank in result["first"][1:])
-    assert len(result["copies"]) == 2  # they stay after an error
+    assert len(result["copies"]) == 2  # one copy for each other rank; the copies stay after an error
     assert result["second"][0] == {"rank": 0, "copies": 0, "resumed_from": 6}
     assert result["second"][1:] == [{"rank": rank, "copies": 0} for rank in (1, 2)]
     settings = {**SETTINGS, "training.processes": 3}

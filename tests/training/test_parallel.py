@@ -263,7 +263,10 @@ def test_a_resumed_run_of_two_processes_ends_with_the_same_weights(tmp_path: Pat
 def test_the_faster_number_of_processes_is_measured_explained_and_stored(
     limit: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds for every kind of limit. A resumed run does not measure again: its bits stay the same."""
+    """This holds for every kind of limit.
+
+    A resumed run does not measure again, since another number of processes would give other bits.
+    """
     monkeypatch.setattr(jumok.training.run.preparation, "MIN_SECONDS_FOR_PROCESSES", 0.0)
     monkeypatch.setattr(jumok.training.run.preparation, "this_machine", lambda: MachineFacts(cores=2))
     settings = {key: value for key, value in SHORT.items() if not key.startswith("training.")}
@@ -324,7 +327,10 @@ def test_a_run_that_ends_before_its_first_step_ends_its_workers(
 def test_a_short_run_uses_one_process(
     limit: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such a run would end before workers have started; if it has few steps, nothing is even measured."""
+    """Such a run would end before workers have started.
+
+    In a run of 150 steps, too few updates could be measured, so the speed is not measured at all.
+    """
     monkeypatch.setattr(jumok.training.run.preparation, "this_machine", lambda: MachineFacts(cores=2))
     settings = {key: value for key, value in SHORT.items() if not key.startswith("training.")}
     events = training_events(digit_corpus(300), out=tmp_path, **settings, **limit)

@@ -47,7 +47,7 @@ def test_a_tiny_classifier_learns(tmp_path: Path) -> None:
     assert sum(classification.probabilities.values()) == pytest.approx(1, abs=1e-5)
     weights = classifier.class_roll_out(classification.picture).weights
     assert weights.shape == (1, 1, 1, 16)
-    assert 0 < weights.sum() < 1
+    assert 0 < weights.sum() < 1  # the class token keeps the rest of the weight
     with pytest.raises(UnsupportedError, match="names the class of a picture"):
         load(model)
     with pytest.raises(UnsupportedError, match="load_picture_classifier"):
@@ -69,7 +69,7 @@ def test_a_tiny_captioner_learns_and_its_attention_is_measured(tmp_path: Path) -
     evaluation = evaluate_translator(translator, pairs[::3])
     assert evaluation.scores.bleu > 90
     assert evaluation.pointing is not None
-    assert evaluation.pointing.words == 40
+    assert evaluation.pointing.words == 40  # one word with a region in each of the 40 captions
     attention = translator.word_attention(pairs[0].source, "the left half is bright")
     assert attention.weights.shape == (1, 1, 5, 16)
     assert attention.weights.sum(axis=-1) == pytest.approx(1, abs=1e-5)
@@ -92,7 +92,8 @@ def test_long_captions_of_small_pictures_fit_into_learned_positions(tmp_path: Pa
         "source.kind": "pictures",
         "source.patch_size": 4,
         "model.positions": "learned",
-        # The check before pictures are read assumes the default size 32: 64 patches, 3 · 64 + 10, and <s>.
+        # The check before pictures are read assumes the default size 32, so 64 patches. The longest
+        # caption then has 3 · 64 + 10 tokens, and <s> has a position too.
         "model.max_positions": 203,
         "training.max_sentence_tokens": 40,
         "training.steps": 1,

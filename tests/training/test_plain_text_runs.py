@@ -38,12 +38,15 @@ def only(events: list[Event], kind: type) -> list[Any]:
 
 
 def capitals(texts: list[str]) -> list[Pair]:
-    """Pairs of a text and the same text in capital letters."""
+    """Return a pair for each text: the text, and the same text in capital letters."""
     return [Pair(text, text.upper()) for text in texts]
 
 
 def first_last_and_middle(text: str) -> str:
-    """The first, last and middle symbol: a model with a pretrained encoder learns sooner to find them."""
+    """Return the first, the last and the middle symbol of a text, in capital letters.
+
+    A model with a pretrained encoder learns sooner to find these symbols than a model without one.
+    """
     symbols = text.upper().split()
     return f"{symbols[0]} {symbols[-1]} {symbols[len(symbols) // 2]}"
 

@@ -68,7 +68,9 @@ def test_an_old_keyword_sets_the_new_setting(tmp_path: Path) -> None:
         list(training_events(digit_corpus(100), out=tmp_path, **{**SHORT, "training.steps": 3}, clip=0.5))
     stored = json.loads((tmp_path / "run.json").read_text())["recipe"]["training"]
     assert stored["clip_norm"] == 0.5
-    with pytest.raises(RecipeError, match=r"training\.max_sentence_tokens, search\.max_length_ratio\. Name"):
+    with pytest.raises(
+        RecipeError, match=r"training\.max_sentence_tokens, search\.max_length_ratio\. Name one"
+    ):
         next(iter(training_events(digit_corpus(50), out=tmp_path / "run", longest=3)))
 
 

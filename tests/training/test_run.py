@@ -454,9 +454,9 @@ class TestResuming:
         assert first.read_bytes() == second.read_bytes()
 
     def test_a_checkpoint_that_a_killed_session_should_have_removed_is_removed(
-        self, interrupted_run: Path, monkeypatch: pytest.MonkeyPatch
+        self, interrupted_run: Path
     ) -> None:
-        """A run killed after it saved a checkpoint and before it removed old ones leaves one too many."""
+        """A session that is killed between saving a checkpoint and removing old ones leaves one too many."""
         shutil.copytree(
             interrupted_run / "checkpoints" / "step-5", interrupted_run / "checkpoints" / "step-1"
         )
@@ -538,6 +538,7 @@ class TestFinishing:
             flip_a_bit(unfinished_run / "checkpoints" / f"step-{step}" / "weights.safetensors")
         rest = list(events)
         advice = [warned.advice for warned in only(rest, Warned)]
+        # One warning per damaged checkpoint; the last warning says that the model is worse than guessing.
         assert advice[:-1] == ["Used instead: the weights of step 12."] * 3
         assert rest[-1].reason == "done"  # type: ignore[union-attr]
 
@@ -628,6 +629,7 @@ class TestRunFolder:
         assert any(isinstance(event, StageDone) for event in events)
         events.close()  # type: ignore[attr-defined]
         assert not (tmp_path / "run").exists()
+        # The second stage stores the vocabulary, so the folder stays.
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
         assert sum(1 for _ in islice((event for event in events if isinstance(event, StageDone)), 2)) == 2
         events.close()  # type: ignore[attr-defined]
@@ -784,7 +786,9 @@ class TestFailures:
         self.poison_gradients(monkeypatch, range(4, 6), poison)
         events = run(tmp_path, **{"model.norm_kind": norm})
         assert [applied for applied, _ in outcomes].count(False) == 2
-        assert all(applied != same for applied, same in outcomes[:-1])  # the last update has learning rate 0
+        # Applied updates change the weights and skipped updates do not. The last update is left out, since
+        # its learning rate is 0.
+        assert all(applied != same for applied, same in outcomes[:-1])
         warnings = [event.message for event in only(events, Warned)]
         assert len(warnings) == 2
         assert f"step 4: the gradient is {poison}" in warnings[0]
@@ -862,7 +866,7 @@ class TestTime:
         clock.advance_on(TranslationValidation, "estimate_seconds", seconds=1.0, result=1.0)
         events = list(training_events(digit_corpus(200), out=tmp_path, minutes=0.75, **TINY))
         assert events[-1].reason == "done"  # type: ignore[union-attr]
-        assert 0.85 * 45 < clock.seconds < 45
+        assert 0.85 * 45 < clock.seconds < 45  # 0.75 minutes are 45 s
         assert only(events, Progress)[-1].seconds_left is not None
 
     @pytest.mark.medium
@@ -887,7 +891,7 @@ class TestTime:
         assert plan[0] == [0, planned]
         assert len(plan) > 1
         assert events[-1].steps == plan[-1][1] < planned  # type: ignore[union-attr]
-        # Without checkpoints, the run begins again at step 0, with the plan that it had then.
+        # Without checkpoints, the run begins again at step 0, with the plan that it had before any revision.
         for folder in ("checkpoints", "model"):
             shutil.rmtree(tmp_path / folder)
         resumed = training_events(digit_corpus(200), out=tmp_path, **settings)

@@ -26,7 +26,7 @@ def test_a_copy_that_another_machine_removed_meanwhile_is_no_error(
     copy.mkdir()
 
     def remove_twice(folder: Path) -> None:
-        remove_folder(folder)
+        remove_folder(folder)  # as the other machine does
         remove_folder(folder)
 
     monkeypatch.setattr(run_files, "remove_folder", remove_twice)

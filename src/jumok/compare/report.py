@@ -145,6 +145,7 @@ def _largest_weight(attention: AttentionMap) -> float:
 
 
 def _scaled(attention: AttentionMap, largest: float) -> AttentionMap:
+    """Return the map with `largest` shown in white. If that is not 1, the map names the value."""
     if largest <= 1:
         return attention
     return replace(

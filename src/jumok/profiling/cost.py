@@ -60,7 +60,10 @@ def _formulas() -> dict[Any, Callable[..., int]]:
 
 
 def _fused_flops(query: torch.Size, key: torch.Size, value: torch.Size, *_: object, **__: object) -> int:
-    """FLOPs of the fused CPU kernel, which torch's counter does not know: QKᵀ, then times V."""
+    """Return the FLOPs of the fused CPU kernel, which torch's counter does not know.
+
+    The kernel computes the product QKᵀ and, after a softmax, the product with V.
+    """
     batch, head, queries, width = query
     return 2 * batch * head * queries * key[2] * (width + value[3])
 

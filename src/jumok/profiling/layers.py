@@ -124,7 +124,10 @@ def dilated_convolution(shape: Shape, dilation: int = 1) -> Layer:
 
 
 def dilated_stack(shape: Shape, length: int) -> Iterator[Layer]:
-    """Yield convolutions without end. Their dilation is 1, k, k², … below `length`, then 1 again."""
+    """Yield convolutions without end. Their dilations are 1, k, k², … below `length`, then 1 again, …
+
+    k is the kernel size.
+    """
     powers = itertools.takewhile(
         lambda dilation: dilation < length, (shape.kernel**n for n in itertools.count())
     )
@@ -132,12 +135,20 @@ def dilated_stack(shape: Shape, length: int) -> Iterator[Layer]:
 
 
 def _efficient_multiply_adds(shape: Shape, length: int) -> int:
-    """Each position adds the outer product of its key and value to a sum, and its query reads a sum."""
+    """Return the multiply-adds of efficient attention.
+
+    Each position adds the outer product of its key and its value to a sum. Its query is multiplied by
+    such a sum.
+    """
     return 2 * length * shape.total_width * shape.width
 
 
 def _linear_multiply_adds(shape: Shape, length: int) -> int:
-    """Each position adds the outer product of its key and (value, 1) to a sum, and its query reads a sum."""
+    """Return the multiply-adds of linear attention.
+
+    Each position adds the outer product of its key and (value, 1) to a sum. Its query is multiplied by
+    such a sum.
+    """
     return 2 * length * shape.total_width * (shape.width + 1)
 
 

@@ -177,10 +177,12 @@ def _row(layer: ProfiledLayer, shape: Shape, seconds: dict[int, float], costs: d
 
 
 def _chain_order(layer: ProfiledLayer) -> str:
-    path_layer = layer.build(PATH_SHAPE)
+    narrow_layer = layer.build(PATH_SHAPE)
     return growth_order(
         [
-            count_cost(partial(path_layer, PATH_SHAPE.states(length, one_head=layer.one_head))).longest_chain
+            count_cost(
+                partial(narrow_layer, PATH_SHAPE.states(length, one_head=layer.one_head))
+            ).longest_chain
             for length in CHAIN_LENGTHS
         ]
     )

@@ -1,4 +1,4 @@
-"""The events of a training run.
+"""The events of a training run. They come in the order of this pattern, which leaves out `StageStarted`:
 
     StageDone*  Warned*  Started  (Progress | Validated | Saved | Warned)*  StageDone*  Finished
 

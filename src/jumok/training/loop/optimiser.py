@@ -77,14 +77,14 @@ def restore_optimiser(
     optimiser: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]
 ) -> None:
     """Load Adam's state, as `optimiser_tensors` returned it."""
-    trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
-    expected = {f"{key}/{name}" for name in trained for key in _STATE_KEYS}
+    trainable = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    expected = {f"{key}/{name}" for name in trainable for key in _STATE_KEYS}
     if tensors and set(tensors) != expected:
         raise RunFolderError(
             "The optimiser's state does not belong to this model. Missing or unexpected: "
             f"{', '.join(sorted(set(tensors) ^ expected)[:3])}, … Start a new run in another folder."
         )
-    for name, parameter in trained.items():
+    for name, parameter in trainable.items():
         if tensors:
             state = optimiser.state[parameter]
             for key in _STATE_KEYS:

@@ -5,8 +5,8 @@
     cosine          lr(n) = peak · ½ (1 + cos(π t(n)))        Loshchilov & Hutter 2017, eq. 5
     constant        lr(n) = peak
 
-The paper writes width^-½ · min(n^-½, n · w^-3/2); its peak, reached at n = w, is (width · w)^-½. Here the
-peak is the setting, so that it means the same under every schedule.
+Vaswani et al. write width^-½ · min(n^-½, n · w^-3/2). The peak of this formula, reached at n = w, is
+(width · w)^-½. Here the peak is the setting, so that the setting means the same under every schedule.
 
 t(n) rises from 0 at the end of the warm-up to 1 at the last step. A run limited by minutes may find that the
 machine is slower or faster than measured. The plan is then revised: t continues from its current value with
@@ -82,6 +82,7 @@ class Plan:
     def progress(self, step: int, warmup: int) -> float:
         """Return t(step) in its phase. Every step counts with the slope that the plan had at that step."""
         phase = self.phase_of(step)
+        # `t` is computed up to the step `previous_end`. Revisions before the step `first` do not count.
         t, previous_end, first = 0.0, warmup, 0
         if phase is not None:
             previous_end, first = phase.warmup_end, phase.start

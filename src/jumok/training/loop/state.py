@@ -28,10 +28,11 @@ class ValidationRecord:
     signatures: Mapping[str, str] = field(default_factory=dict)  # by name of the score; empty if not known
 
     def quality(self, stop_on: str, uniform_loss: float = math.inf) -> tuple[float, float]:
-        """Return a sort key, higher is better: first the score (or the loss) `stop_on`, then the loss.
+        """Return a sort key, which is higher for a better validation.
 
-        Two kinds of validations rank below all others, whatever their score: those of useless weights
-        (`USELESS_RATIO`) and, at the very end, those whose loss is not finite.
+        The score `stop_on` is compared first, and among equal scores the loss. If `stop_on` is "loss", only
+        the loss is compared. Two kinds of validations rank below all others, whatever their score: those of
+        useless weights (`USELESS_RATIO`) and, at the very end, those whose loss is not finite.
         """
         if not math.isfinite(self.loss):
             return (-math.inf, -math.inf)

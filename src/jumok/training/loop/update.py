@@ -143,8 +143,12 @@ class Worker:
         return tokens, loss_value, nll_value
 
 
-def num_summed(model: Model, settings: TrainingSettings) -> int:
-    """Return how many numbers `sum_over_ranks` adds up per update."""
+def num_summed_values(model: Model, settings: TrainingSettings) -> int:
+    """Return the number of values that each rank passes to `sum_over_ranks` in an update.
+
+    The values are the loss, the nll and the squared norm of the gradients. With shares, there is a loss and
+    an nll for each share, and a squared norm for each parameter.
+    """
     return 2 * settings.shares + len(trainable_parameters(model)) if settings.shares else 3
 
 

@@ -46,6 +46,7 @@ def follow(cluster: Cluster) -> None:
     reuse_freed_memory()
     torch.set_num_threads(1)
     worker: Worker | None = None
+    # `path` is the run folder of rank 0. `folder` is where this rank opens the files, perhaps a copy.
     folder = path = Path()
     with _signals_deferred():
         while (order := cluster.receive_order())["kind"] != "end":

@@ -32,7 +32,7 @@ from jumok.system.messages import pack_message, read_message
 from jumok.system.processes import python_command
 from jumok.text.tokenizer_files import read_tokenizers
 from jumok.training.loop.optimiser import optimiser_tensors, reset_optimiser, restore_optimiser
-from jumok.training.loop.update import Update, Worker, num_summed
+from jumok.training.loop.update import Update, Worker, num_summed_values
 from jumok.training.parallel.cluster import check_world_size, current_cluster
 from jumok.training.parallel.network import Network
 from jumok.training.parallel.run_files import list_files, send_folder
@@ -85,7 +85,7 @@ class DataParallelGroup:
                 rank=0,
                 world_size=world_size,
                 barrier=self._barrier,
-                num_summed=num_summed(model, recipe.training),
+                num_summed_values=num_summed_values(model, recipe.training),
             )
             tasks = [_task(folder, recipe, memory, rank) for rank in range(1, world_size)]
             self._processes = [_start_worker(task) for task in tasks]
@@ -206,9 +206,9 @@ def worker_main(orders: IO[bytes], replies: IO[bytes]) -> None:
             raise EOFError
 
     model = fresh_model(folder, recipe, tokenizers)
-    own = {name: task[name] for name in ("rank", "world_size", "block_fd")}
-    summed = num_summed(model, recipe.training)
-    memory = SharedMemory(model, **own, barrier=barrier, num_summed=summed)
+    task_options = {name: task[name] for name in ("rank", "world_size", "block_fd")}
+    num_values = num_summed_values(model, recipe.training)
+    memory = SharedMemory(model, **task_options, barrier=barrier, num_summed_values=num_values)
     memory.close_block_fd()
     worker = Worker(model, batches, recipe.training, memory)
     send_ready()

@@ -51,9 +51,13 @@ class ParallelBackend(Protocol):
     def exchange_gradients(self, *, again: bool = False) -> tuple[list[Tensor], list[list[Tensor]]]:
         """Return the parameters that this rank owns, and the gradients that each rank computed for them.
 
-        There are several calls per update if some rank has several nodes of partial sums (`loop/shares.py`).
-        The gradients are valid until the next call. `again` is true except in the first call of an update.
-        `SharedMemory` then waits until all ranks have read the gradients of the last call.
+        Without `training.shares`, an update calls `reduce_gradients` instead. With shares, the gradients of
+        an update are added up in a binary tree (`loop/shares.py`), and each call sends one partial sum per
+        rank. There are several calls per update if some rank has several partial sums, that is, several nodes
+        of the tree.
+
+        The gradients are valid until the next call. `again` is true except in the first call of an update. If
+        `again` is true, `SharedMemory` waits until all ranks have read the gradients of the last call.
         """
 
     def sum_over_ranks(self, values: Sequence[float]) -> list[float]:

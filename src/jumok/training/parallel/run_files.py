@@ -53,13 +53,13 @@ def _entry(path: Path, *, digest: bool) -> dict[str, Any]:
 
 def send_folder(cluster: Cluster, folder: RunFolder, files: FileEntries) -> None:
     """Send the files from rank 0, if another machine needs them."""
-    if not any(cluster.gather_answers("")):
+    if not any(cluster.gather_answers("")):  # no rank has answered "send" (`receive_folder`)
         return
     for name in files:
         with (folder.path / name).open("rb") as file:
             while chunk := file.read(CHUNK_BYTES):
                 cluster.send_bytes(chunk)
-    cluster.gather_answers("")
+    cluster.gather_answers("")  # wait until every machine has written its copy
 
 
 def receive_folder(cluster: Cluster, path: Path, files: FileEntries) -> Path:

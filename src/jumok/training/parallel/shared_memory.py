@@ -43,12 +43,12 @@ class SharedMemory:
         world_size: int,
         barrier: Callable[[], None],
         block_fd: int | None = None,
-        num_summed: int = 3,
+        num_summed_values: int = 3,
     ) -> None:
         """Map the block behind `block_fd`. Without one, create it and copy the model's weights into it.
 
-        `barrier` returns when all ranks have called it. `num_summed` is the number of values that
-        `sum_over_ranks` takes.
+        `barrier` returns when all ranks have called it. `num_summed_values` is the maximum
+        number of values that a rank passes to `sum_over_ranks`.
         """
         self.rank, self.world_size, self._barrier = rank, world_size, barrier
         self.parameters = trainable_parameters(model)
@@ -58,10 +58,10 @@ class SharedMemory:
         self._owned = [index for index, owner in enumerate(self.owners) if owner == rank]
         is_new = block_fd is None
         num_floats = (3 + world_size) * sum(sizes) + aligned(len(sizes))
-        num_bytes = 4 * num_floats + 8 * num_summed * world_size
+        num_bytes = 4 * num_floats + 8 * num_summed_values * world_size
         self.block_fd = _create_block(num_bytes) if block_fd is None else block_fd
         memory = numpy.frombuffer(mmap.mmap(self.block_fd, num_bytes), dtype=numpy.uint8)
-        self._summed = memory[4 * num_floats :].view(numpy.float64).reshape(world_size, num_summed)
+        self._summed = memory[4 * num_floats :].view(numpy.float64).reshape(world_size, num_summed_values)
         floats = torch.from_numpy(memory[: 4 * num_floats].view(numpy.float32))
         self._map_tensors(floats, sum(sizes), copy_weights=is_new)
 

@@ -95,6 +95,7 @@ def open_inputs(inputs: Inputs, overrides: Overrides) -> tuple[list[Corpus], lis
     recipe = overrides.with_defaults()
     model, languages = recipe.model, recipe.languages
     task_is_open = model.family == "decoder-only" and "model.task" not in overrides
+    # Whether the model learns from plain text. None: the content of the files decides.
     plain = None if task_is_open else model.task != "translate"
     if any(map(is_picture_corpus, (*inputs.pairs, *inputs.valid))):
         return _open_pictures(inputs, overrides)

@@ -50,7 +50,7 @@ def store_average(
 
 
 def read_average(folder: Path) -> StoredAverage | None:
-    """Return the stored average, without reading its weights; None if it is missing or its record damaged."""
+    """Return the stored average, without reading its weights; None if its manifest is missing or damaged."""
     try:
         content = read_manifest(folder / "manifest.json")
     except ModelFolderError:

@@ -93,6 +93,7 @@ def estimate_costs(batches: Batches, validation: Validation, settings: TrainingS
 
 
 def _finish_in_validations(settings: TrainingSettings) -> float:
+    """Return how many validations take as long as the finish, which also validates an average, if any."""
     return FINISH_IN_VALIDATIONS + (settings.average_checkpoints > 1)
 
 

@@ -58,7 +58,7 @@ class TextValidation(TokenValidation):
         }
 
     def attention_snapshot(self, model: Model) -> AttentionMap | None:
-        """Return the self-attention of one sentence, the same at every validation."""
+        """Return the self-attention of one sentence. Every validation shows the same sentence."""
         if self._snapshot_index is None:
             return None
         text = self.pairs[self._snapshot_index].target
