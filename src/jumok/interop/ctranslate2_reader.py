@@ -85,7 +85,7 @@ def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> Im
     settings = _settings(package, variables, config, metadata, choices)
     settings |= {
         "text.shared": vocabularies.shared,
-        "text.vocab_size": min(len(vocabularies.target), 128_000),
+        "text.vocab_size": min(len(vocabularies.target), 128_000),  # the maximum that a recipe allows
     }
     _translate_once(package, files, tokenizers)
     name = "Argos Translate" if argos else "CTranslate2"
