@@ -70,7 +70,7 @@ def test_xliff_2_segments_without_a_translation_are_filled() -> None:
     assert 'srcLang="en" trgLang="ko"' in written
     assert '\n   <target>MICHAEL<ph id="2"/> <pc id="1">IS</pc> NAME MY</target>\n' in written
     assert '<target>DAY <sc id="3"/>NEW<ec startRef="3"/> A</target>' in written
-    ElementTree.fromstring(written)
+    ElementTree.fromstring(written)  # raises an error if it is not well-formed
 
 
 def xliff_2(content: str) -> str:
@@ -81,7 +81,8 @@ def xliff_2(content: str) -> str:
     "attributes", ["", ' state="initial"', " subState='x:y' state = 'initial' id=\"s1\""]
 )
 @pytest.mark.parametrize("target", ["", "<target/>", "<target xml:lang='ko'> </target>"])
-def test_a_segment_of_xliff_2_gets_its_state(attributes: str, target: str) -> None:
+def test_a_newly_translated_segment_of_xliff_2_gets_a_new_state(attributes: str, target: str) -> None:
+    """The state is "translated", or "initial" if the translation has a placeholder that the source lacks."""
     source = "<source>You have <ph id='1'/> %s files</source>"
     text = xliff_2(f"<unit id='1'><segment{attributes}>{source}{target}</segment></unit>")
     _, document = read_document("a.xlf", text.encode())
@@ -94,7 +95,7 @@ def test_a_segment_of_xliff_2_gets_its_state(attributes: str, target: str) -> No
     assert f'<segment{id_} state="initial" subState="jumok:needs-review">' in invented
     # A segment that needs a review is not translated again.
     assert read_document("a.xlf", invented.encode())[1].segments == []
-    ElementTree.fromstring(invented)
+    ElementTree.fromstring(invented)  # raises an error if it is not well-formed
 
 
 @pytest.mark.parametrize("state", ["translated", "reviewed", "final"])
@@ -188,7 +189,8 @@ def test_android_strings_keep_escapes_placeholders_and_tags() -> None:
         (r'"Go to  C:\\" now', r"GO TO \u0020C:\\ NOW"),
     ],
 )
-def test_android_keeps_protected_spaces_and_no_others(content: str, expected: str) -> None:
+def test_android_keeps_protected_spaces_and_collapses_other_spaces(content: str, expected: str) -> None:
+    """A space is protected if it is inside quotation marks or is written as `\\u0020`."""
     text = '<resources><string name="a">{}</string></resources>'
     _, document = read_document("strings.xml", text.format(content).encode())
     assert identity(document).decode() == text.format(content)
@@ -306,13 +308,13 @@ def test_bold_lands_on_the_aligned_word_in_several_text_formats() -> None:
         assert expected in document.write([translation]).decode()
 
 
-def test_the_old_state_of_a_target_is_replaced_with_either_kind_of_quotes() -> None:
+def test_an_old_state_in_single_or_in_double_quotes_is_replaced() -> None:
     unit = "<target/></trans-unit>"
     for state in ("state='new'", 'state = "new"'):
         text = XLIFF_1.replace(unit, f"<target {state}/></trans-unit>")
         written = shout(read_document("a.xlf", text.encode())[1])
         assert b"new" not in written
-        ElementTree.fromstring(written)
+        ElementTree.fromstring(written)  # raises an error if an attribute occurs twice
 
 
 @pytest.mark.parametrize(

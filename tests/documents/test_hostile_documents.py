@@ -1,4 +1,4 @@
-"""Malicious and damaged files: zip and XML bombs, damaged archives, external entities."""
+"""Malicious and damaged files are refused, or cost little time and memory."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_bomb_is_refused_in_little_time_and_memory(name: str) -> None:
 
 
 def test_a_declared_size_that_is_too_small_is_not_exceeded() -> None:
-    """The directory declares ten bytes. The part would inflate to a megabyte."""
+    """The directory of the zip declares ten bytes for a part that would inflate to a megabyte."""
     data = zip_of("word/document.xml", xml_with_spaces(2**20))
     size = (2**20 + len("<a></a>")).to_bytes(4, "little")
     with pytest.raises(DataError, match="damaged"):
@@ -122,7 +122,7 @@ def test_hostile_paragraphs_cost_linear_time(unit: str, end: str) -> None:
 
 def test_the_tags_of_an_archive_are_counted_before_they_are_parsed() -> None:
     data = make_docx("<w:p/>" * 5_000)
-    with pytest.raises(DocumentTooLargeError, match="5,00"):
+    with pytest.raises(DocumentTooLargeError, match=r"has 5,00\d tags"):  # 5,000 in the body
         read_document("a.docx", data, max_syntax_characters=1_000)
     assert read_document("a.docx", data, max_syntax_characters=10_000)
 
@@ -202,7 +202,7 @@ def test_hostile_files_cost_linear_time(name: str, begin: str, unit: str, end: s
     assert large < 8 * small + 0.2
 
 
-def test_what_python_cannot_decode_is_refused() -> None:
+def test_an_encoding_or_a_number_that_python_cannot_read_is_refused() -> None:
     with pytest.raises(DataError, match="UNDEFINED"):
         read_document("a.xml", b'<?xml version="1.0" encoding="undefined"?><resources/>')
     with pytest.raises(DataError, match="thousands of digits"):
@@ -211,7 +211,7 @@ def test_what_python_cannot_decode_is_refused() -> None:
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_compression_that_office_programs_do_not_use_is_refused(method: int) -> None:
-    """16 MB may be 1,000 bytes of bzip2, which then take seconds to compress again."""
+    """1,000 bytes of bzip2 can inflate to 16 MB. Compressing these 16 MB again would take seconds."""
     output = BytesIO()
     with zipfile.ZipFile(output, "w", method) as archive:
         archive.writestr("word/document.xml", "<a/>")
@@ -219,7 +219,7 @@ def test_compression_that_office_programs_do_not_use_is_refused(method: int) -> 
         read_document("a.docx", output.getvalue())
 
 
-def test_parts_without_text_are_copied_as_they_are_compressed() -> None:
+def test_the_compressed_data_of_parts_without_text_is_copied() -> None:
     """Compressing 63 parts of 16 MB again would take a minute."""
     big = bytes(2**20)
     output = BytesIO()
@@ -246,12 +246,12 @@ def test_parts_that_overlap_are_refused() -> None:
     with zipfile.ZipFile(output, "w") as archive:
         archive.writestr("word/document.xml", "<a/>" + " " * 1_000)
     data = output.getvalue()
-    start, end = data.index(b"PK\1\2"), data.index(b"PK\5\6")
+    start, end = data.index(b"PK\1\2"), data.index(b"PK\5\6")  # the zip's directory, and the record after it
     entry = data[start:end]
     entries = entry + entry.replace(b"document", b"footnote") + entry.replace(b"document", b"endnotes")
     tail = bytearray(data[end:])
-    tail[8:10] = tail[10:12] = (3).to_bytes(2, "little")
-    tail[12:16] = len(entries).to_bytes(4, "little")
+    tail[8:10] = tail[10:12] = (3).to_bytes(2, "little")  # the number of entries
+    tail[12:16] = len(entries).to_bytes(4, "little")  # the size of the directory
     with pytest.raises(DataError, match="its parts overlap"):
         read_document("a.docx", data[:start] + entries + bytes(tail))
 
@@ -270,7 +270,7 @@ def test_a_page_of_many_levels_takes_little_memory() -> None:
 
 
 def test_the_depth_of_nested_paragraphs_is_limited() -> None:
-    depth = 2 * MAX_PARAGRAPH_DEPTH + 2
+    depth = 2 * MAX_PARAGRAPH_DEPTH + 2  # only every second of these <w:p> counts as a paragraph
     nested = "<w:p>" * depth + run("a") + "</w:p>" * depth
     with pytest.raises(DataError, match=f"nested more than {MAX_PARAGRAPH_DEPTH} deep"):
         read_document("a.docx", make_docx(nested))
@@ -286,4 +286,4 @@ def test_the_uncompressed_size_of_the_parsed_text_is_limited(name: str) -> None:
     }[name]
     with pytest.raises(DocumentTooLargeError, match="more than 1 MB without compression"):
         read_document(name, data, max_parsed_bytes=2**20)
-    read_document(name, data, max_parsed_bytes=2**21)
+    read_document(name, data, max_parsed_bytes=2**21)  # raises no error

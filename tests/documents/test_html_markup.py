@@ -99,7 +99,7 @@ def test_nested_tags_stay_balanced_and_around_the_aligned_words() -> None:
 
 
 def test_a_full_stop_does_not_become_a_second_link() -> None:
-    """A model aligns the full stop with the last word of the link."""
+    """The final full stop of the translation is aligned with "here", which is inside the <a> element."""
     markup = read_markup('<p>Read it <a href="x">here</a>.</p>')
     source, target = word_spans("Read it here."), word_spans("여기에서 읽으세요.")
     links = [(source[2], target[0]), (source[0], target[1]), (source[2], target[2])]
@@ -276,10 +276,10 @@ def test_sentences_that_meet_without_a_space_keep_their_words_apart(first: str, 
 def test_malformed_html_becomes_balanced() -> None:
     for document in ("<b>one <i>two</b> three</i>", "<p><b>one", "one</b></p>", "<b>one<p>two</b>three</p>"):
         written = translate_into_itself(document)
-        names = [name for name in BalanceChecker(written).started if name != "p"]
+        inline_tags = [name for name in BalanceChecker(written).started if name != "p"]
         assert written.count("<b>") == written.count("</b>"), written
         assert written.count("<i>") == written.count("</i>"), written
-        assert len(names) <= 4
+        assert len(inline_tags) <= 4  # each document has at most two inline tags, written at most twice
 
 
 def test_empty_elements_of_malformed_html_are_kept_and_become_balanced() -> None:
@@ -348,6 +348,7 @@ def test_any_text_is_read_and_written_with_balanced_inline_tags(document: str) -
     written = translate_into_itself(document)
     tags = [token for token in tokenize(written) if token.name in INLINE]
     opened = sum(token.kind is TokenKind.OPENING for token in tags)
+    # A document without segments is copied, even if its tags are not balanced.
     assert 2 * opened == len(tags) or not read_markup(document).segments, written
 
 
@@ -416,7 +417,7 @@ def test_nested_numbers_of_notes_cost_linear_time(text: str, end: str) -> None:
 
 @pytest.mark.parametrize(("begin", "unit", "end"), [("<", "a", ""), ("</", "a", ""), ("", "<b><p>", "</i>")])
 def test_reading_long_hostile_documents_costs_linear_time(begin: str, unit: str, end: str) -> None:
-    """A tag without an end, or around everything, is not scanned again and again."""
+    """The tag has no end, or the elements are nested. Scanning the rest for each tag would be quadratic."""
 
     def cost(characters: int) -> float:
         times = characters // len(unit + end)
@@ -495,6 +496,7 @@ def test_an_attribute_moves_with_its_tag_and_a_nul_does_no_harm() -> None:
     links = [(source[0], target[0]), (source[1], target[2]), (source[2], target[1]), (source[3], target[3])]
     filled = markup.fill([SegmentTranslation("나는 집에 간다.", links), SegmentTranslation("걷다")])
     assert filled == '<p>나는 집에 <b title="걷다">간다</b>.</p>'
+    # In Python, "\0000\0" is U+0000, "0" and U+0000, which looks like the mark of attribute 0.
     assert markup.fill([SegmentTranslation("\0000\0"), SegmentTranslation("\0000\0")]).count("\0") == 0
     with_nul = '<p>\0000\0 a</p><img alt="house">'
     assert read_markup(with_nul).segments == ["\0000\0 a"]

@@ -39,7 +39,7 @@ SLIDES = (
 
 
 def convert(path: Path, suffix: str) -> Path:
-    """Convert a file with LibreOffice. A filter may follow the suffix, as in `odt:writer8`."""
+    """Convert a file with LibreOffice. An export filter may follow the suffix, as in `odt:writer8`."""
     out = path.parent / "converted"
     profile = path.parent / "profile"
     subprocess.run(
@@ -71,7 +71,7 @@ def translate(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["odt:writer8", "docx:MS Word 2007 XML"])
-def test_texts_of_writer(kind: str, tmp_path: Path) -> None:
+def test_libreoffice_writer_opens_a_translated_text(kind: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(PAGE, encoding="utf-8")
     text = convert(page, "odt:writer8")
@@ -86,7 +86,7 @@ def test_texts_of_writer(kind: str, tmp_path: Path) -> None:
         assert words not in opened
 
 
-def test_slides_of_impress(tmp_path: Path) -> None:
+def test_libreoffice_impress_opens_translated_slides(tmp_path: Path) -> None:
     flat = tmp_path / "slides.fodp"
     part = opendocument_part("document", SLIDES)
     declared = (
@@ -107,7 +107,7 @@ def test_slides_of_impress(tmp_path: Path) -> None:
     assert b"MICHAEL" in parts_of(opened.read_bytes())["content.xml"]
 
 
-def test_tables_of_calc(tmp_path: Path) -> None:
+def test_libreoffice_calc_opens_a_translated_table(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("name,value\nhello world,12\nmore text,=B2*2\n", encoding="utf-8")
     workbook = convert(table, "xlsx:Calc MS Excel 2007 XML")

@@ -1,4 +1,4 @@
-"""DOCX, PPTX and XLSX: what is translated, where formats land, and that nothing else changes."""
+"""DOCX, PPTX and XLSX: text is translated, its formatting moves with the words, and the rest is copied."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_runs_that_word_split_while_editing_are_joined() -> None:
 @pytest.mark.parametrize("properties", ["", BOLD])
 @pytest.mark.parametrize("kind", ["page", "column", "textWrapping"])
 def test_a_break_of_any_type_ends_a_sentence(kind: str, properties: str) -> None:
-    """The break stays between the sentences, even if the run of the break has another format."""
+    """The break stays between the sentences, even if the run that contains the break is bold."""
     mark = f'<w:br w:type="{kind}"/>'
     run_of_mark = f"<w:r>{f'<w:rPr>{properties}</w:rPr>' if properties else ''}{mark}</w:r>"
     data = make_docx(f"<w:p>{run('I go home.')}{run_of_mark}{run('He reads.')}</w:p>")
@@ -197,7 +197,7 @@ def test_the_end_of_a_field_does_not_swallow_the_words_after_it() -> None:
 
 
 def test_any_paragraph_keeps_its_elements_and_is_well_formed() -> None:
-    """Random links, insertions, formats, notes and pictures, with the words in reverse order."""
+    """The links, insertions, formatting, notes and pictures are random, and the words are reversed."""
     generator = random.Random(3)
 
     def content(depth: int) -> str:
@@ -228,7 +228,7 @@ def test_any_paragraph_keeps_its_elements_and_is_well_formed() -> None:
         text = f"<w:p>{content(0)}</w:p>"
         document = read_document("a.docx", make_docx(text))[1]
         written = document_of(reverse(document))
-        ElementTree.fromstring(written)
+        ElementTree.fromstring(written)  # raises an error if it is not well-formed
         assert sorted(atomic.findall(written)) == sorted(atomic.findall(text))
         assert set(moving.findall(written)) == set(moving.findall(text))
         words = "".join(re.findall(r"<w:t[^>]*>([^<]*)</w:t>", written))
@@ -447,7 +447,7 @@ def test_alternative_texts_and_tooltips_of_word_are_translated() -> None:
     ElementTree.fromstring(document_of(quoted))
 
 
-def test_links_of_a_slide_with_one_tooltip_are_joined() -> None:
+def test_adjacent_links_of_a_slide_with_the_same_tooltip_are_joined() -> None:
     click = '<a:rPr lang="en-US"><a:hlinkClick r:id="rId1" xmlns:r="urn:r" tooltip="Go there"/></a:rPr>'
     slide = (
         f"<p:cNvPr id='2' name='Title 1' descr='a title'/><a:p><a:r>{click}<a:t>Click </a:t></a:r>"

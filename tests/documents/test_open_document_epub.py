@@ -1,4 +1,4 @@
-"""ODT, ODP and EPUB: what is translated, where formats land, and that nothing else changes."""
+"""ODT, ODP and EPUB: text is translated, its formatting moves with the words, and the rest is copied."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ BODY = (
     '<text:a xlink:href="x">link</text:a></text:p>'
 )
 AUTOMATIC = "".join(
-    f'<style:style style:name="{name}" style:family="text"><style:text-properties {format_}/></style:style>'
-    for name, format_ in (("T1", 'fo:font-weight="bold"'), ("T2", 'officeooo:rsid="0012"'))
+    f'<style:style style:name="{name}" style:family="text"><style:text-properties {attribute}/></style:style>'
+    for name, attribute in (("T1", 'fo:font-weight="bold"'), ("T2", 'officeooo:rsid="0012"'))
 )
 STYLES = (
     '<style:default-style style:family="paragraph"><style:paragraph-properties/>'
@@ -87,7 +87,7 @@ def test_capitals_change_only_the_text() -> None:
     assert ElementTree.canonicalize(written["content.xml"]) == ElementTree.canonicalize(expected)
 
 
-def test_formats_links_and_notes_move_with_their_words() -> None:
+def test_formatting_links_and_notes_move_with_their_words() -> None:
     content = content_of(reverse(read_document("a.odt", TEXT)[1]))
     assert '<text:p>MICHAEL <text:span text:style-name="T1">IS</text:span> NAME MY</text:p>' in content
     assert f"<text:p>END WORD{NOTE.replace('a footnote', 'FOOTNOTE A')}</text:p>" in content
@@ -163,6 +163,7 @@ def test_charts_of_open_document_are_translated() -> None:
     assert identity(document) == data
     written = parts_of(shout(document))["Object 1/content.xml"].decode()
     assert written == chart.replace("The books", "THE BOOKS").replace("Spring", "SPRING")
+    # The tags of the chart are counted before it is parsed, like those of the document.
     assert sum(
         map(document_format.count_syntax_characters, document_format.parsed_parts(data))
     ) > chart.count("<")

@@ -53,6 +53,7 @@ def test_a_segment_with_its_codes_is_the_message(message: str) -> None:
 def test_a_target_is_split_at_its_codes_if_it_has_all_codes_of_the_source(
     source: str, target: str, pieces: list[str | int] | None
 ) -> None:
+    """In `pieces`, a number is the index of a code in the source. None means that the codes do not fit."""
     assert split_at_codes(segment_of(source), target) == pieces
 
 

@@ -21,7 +21,7 @@ def sheet(content: str) -> str:
     return f'<worksheet xmlns="{MAIN}">{content}</worksheet>'
 
 
-def formula(text: str) -> str:
+def sheet_with_formula(text: str) -> str:
     return sheet(f'<row><c r="C3" s="1"><f>{text}</f><v>1</v></c></row>')
 
 
@@ -41,14 +41,14 @@ def formula(text: str) -> str:
     ],
 )
 def test_a_cell_with_which_a_formula_compares_stays(text: str) -> None:
-    data = make_xlsx(STRINGS, **{"worksheets/sheet1": formula(text)})
+    data = make_xlsx(STRINGS, **{"worksheets/sheet1": sheet_with_formula(text)})
     _, document = read_document("a.xlsx", data)
     assert document.segments == ["Closed", "Status", "It is urgent, open it"]
     assert document.notes == [f'{COMPARES}"Open" (sheet1!C3).']
     assert identity(document) == data
     written = parts_of(shout(document))
     assert b"<si><t>Open</t></si><si><t>CLOSED</t></si>" in written["xl/sharedStrings.xml"]
-    assert written["xl/worksheets/sheet1.xml"].decode() == formula(text)
+    assert written["xl/worksheets/sheet1.xml"].decode() == sheet_with_formula(text)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,9 @@ def test_a_cell_with_which_a_formula_compares_stays(text: str) -> None:
     ],
 )
 def test_a_cell_that_equals_only_the_result_of_a_formula_is_translated(text: str) -> None:
-    _, document = read_document("a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": formula(text)}))
+    _, document = read_document(
+        "a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": sheet_with_formula(text)})
+    )
     assert document.segments[:3] == ["Open", "Closed", "Status"]
     assert document.notes == []
 
@@ -76,10 +78,12 @@ def test_a_cell_that_equals_only_the_result_of_a_formula_is_translated(text: str
     ],
 )
 def test_a_note_names_a_formula_that_looks_for_a_word_in_longer_texts(text: str, word: str) -> None:
-    _, document = read_document("a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": formula(text)}))
+    _, document = read_document(
+        "a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": sheet_with_formula(text)})
+    )
     assert "It is urgent, open it" in document.segments
     assert document.notes == [f'{SEARCHES}"{word}" (sheet1!C3).']
-    other = make_xlsx("<si><t>Open</t></si>", **{"worksheets/sheet1": formula(text)})
+    other = make_xlsx("<si><t>Open</t></si>", **{"worksheets/sheet1": sheet_with_formula(text)})
     assert read_document("a.xlsx", other)[1].notes == []
 
 
@@ -189,7 +193,7 @@ def test_headers_and_footers_of_a_sheet_keep_their_codes() -> None:
     assert written == sheet(expected)
 
 
-def test_parts_with_names_of_other_programs_are_found() -> None:
+def test_parts_are_found_under_the_names_that_other_programs_than_excel_use() -> None:
     cell = sheet("<c t='inlineStr'><is><t>one</t></is></c>")
     parts = {"[Content_Types].xml": "<Types/>", "xl/worksheets/Sheet.xml": cell}
     parts |= {"xl/SharedStrings.xml": f'<sst xmlns="{MAIN}"><si><t>two</t></si></sst>'}
@@ -208,7 +212,7 @@ CHART = (
 EMBEDDED = "embeddings/Microsoft Excel Sheet.xlsx"
 
 
-def with_chart(workbook: bytes, folder: str = "ppt") -> bytes:
+def document_with_chart(workbook: bytes, folder: str = "ppt") -> bytes:
     relation = f'<Relationship Id="rId1" Target="../{EMBEDDED.replace(" ", "%20")}"/>'
     linked = '<Relationship Id="rId2" Target="file:///c:/other.xlsx" TargetMode="External"/>'
     return make_zip(
@@ -217,7 +221,7 @@ def with_chart(workbook: bytes, folder: str = "ppt") -> bytes:
             f"{folder}/charts/chart1.xml": CHART,
             f"{folder}/charts/_rels/chart1.xml.rels": f"<Relationships>{relation}{linked}</Relationships>",
             f"{folder}/{EMBEDDED}": workbook,
-            f"{folder}/embeddings/an_object.xlsx": workbook,
+            f"{folder}/embeddings/an_object.xlsx": workbook,  # no chart refers to this workbook
         }
     )
 
@@ -225,7 +229,7 @@ def with_chart(workbook: bytes, folder: str = "ppt") -> bytes:
 @pytest.mark.parametrize(("name", "folder"), [("a.pptx", "ppt"), ("a.docx", "word")])
 def test_the_workbook_behind_a_chart_has_the_labels_of_the_chart(name: str, folder: str) -> None:
     workbook = make_xlsx(LABELS, **{"tables/table1": TABLE})
-    data = with_chart(workbook, folder)
+    data = document_with_chart(workbook, folder)
     document_format, document = read_document(name, data)
     assert identity(document) == data
     written = parts_of(shout(document))
@@ -243,14 +247,16 @@ def test_the_workbook_behind_a_chart_has_the_labels_of_the_chart(name: str, fold
 @pytest.mark.parametrize(
     "table", [TABLE.replace("</", '<tableColumn name="The pens"/></'), TABLE.replace("The b", "The_x000a_b")]
 )
-def test_columns_keep_their_names_if_new_names_would_be_equal_or_a_name_is_no_cell(table: str) -> None:
-    data = with_chart(make_xlsx(LABELS, **{"tables/table1": table}))
+def test_columns_keep_their_names_if_the_new_names_are_equal_or_no_cell_has_a_name(table: str) -> None:
+    """In the first table, both new names would be 하나. In the second, a name is not the text of a cell."""
+    data = document_with_chart(make_xlsx(LABELS, **{"tables/table1": table}))
     _, document = read_document("a.pptx", data)
     written = document.write([SegmentTranslation("하나") for _ in document.segments])
     inside = parts_of(parts_of(written)[f"ppt/{EMBEDDED}"])
     assert inside["xl/tables/table1.xml"].decode() == table
     cells = inside["xl/sharedStrings.xml"].decode()
     assert "<t>하나</t>" in cells
+    # A cell with the name of a column must keep its text if the column keeps its name.
     assert ("<t>The books</t>" in cells) == ("The books" in table)
 
 
@@ -259,14 +265,14 @@ def test_columns_that_formulas_use_keep_their_names() -> None:
         "tables/table1": TABLE,
         "worksheets/sheet1": sheet("<c r='A1'><f>SUM(Table1[The books])</f></c>"),
     }
-    _, document = read_document("a.pptx", with_chart(make_xlsx(LABELS, **parts)))
+    _, document = read_document("a.pptx", document_with_chart(make_xlsx(LABELS, **parts)))
     inside = parts_of(parts_of(shout(document))[f"ppt/{EMBEDDED}"])
     assert b"<t>SPRING</t></si><si><t>The books</t>" in inside["xl/sharedStrings.xml"]
     assert inside["xl/tables/table1.xml"].decode() == TABLE
 
 
 def test_a_note_names_a_damaged_workbook_behind_a_chart() -> None:
-    data = with_chart(b"PK no archive")
+    data = document_with_chart(b"PK no archive")
     document_format, document = read_document("a.pptx", data)
     assert sum(map(document_format.count_syntax_characters, document_format.parsed_parts(data))) > 0
     assert document.segments == ["The books", "Spring"]

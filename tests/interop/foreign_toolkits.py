@@ -5,7 +5,7 @@ This program runs in a separate environment with transformers, torch, sentencepi
 
     python foreign_toolkits.py make OUT PAIRS.tsv [--size tiny]     write five models, as folders and as zips
     python foreign_toolkits.py answer OUT PAIRS.tsv                 compute with the toolkit of each model
-    python foreign_toolkits.py run OUT PAIRS.tsv                    compute with transformers and an export
+    python foreign_toolkits.py run EXPORT PAIRS.tsv                 compute with an export of jumok
 
 The tiny models and their answers (--lines 20) are stored beside the tests. test_foreign_toolkits.py makes the
 full models if JUMOK_TOOLKITS is the path of the environment's Python.
@@ -35,15 +35,19 @@ ODD_TEXTS = (
     "I >>ko<< go home.",
     "—–|●" * 5,
 )
+# Each size is: width, width of the feed-forward network, heads, layers, number of SentencePiece pieces.
 SIZES = {
     "tiny": (16, 32, 2, 1, 540),
     "full": (64, 128, 4, 2, 600),
-}  # width, feed-forward, heads, layers, number of pieces
+}
 MAX_TOKENS = 30
 
 
 def learn_sentencepiece(lines: list[str], num_pieces: int, *, rule: str, marian: bool = False) -> bytes:
-    """Train a SentencePiece model. If `marian` is true, it has Marian's ids (`</s>` 0, `<unk>` 1)."""
+    """Train a SentencePiece model with the normalisation rule `rule`.
+
+    If `marian` is true, the model has Marian's ids (`</s>` 0, `<unk>` 1).
+    """
     import sentencepiece
 
     ids = {"unk_id": 1, "eos_id": 0, "bos_id": -1, "pad_id": -1} if marian else {}
@@ -179,18 +183,21 @@ def write_marian(
         "decoder_ff_logit_out_b": state["final_logits_bias"][:, :pad].numpy(),
     }
     parts = {"fc1": "ffn_{}1", "fc2": "ffn_{}2", "final_layer_norm": "ffn_ffn_ln_{}"}
-    for theirs, marian in (("self_attn", "self"), ("encoder_attn", "context")):
-        parts |= {f"{theirs}.{letter}_proj": f"{marian}_{{}}{letter}" for letter in "qkv"}
-        parts |= {f"{theirs}.out_proj": f"{marian}_{{}}o", f"{theirs}_layer_norm": f"{marian}_Wo_ln_{{}}"}
+    for transformers_name, marian in (("self_attn", "self"), ("encoder_attn", "context")):
+        parts |= {f"{transformers_name}.{letter}_proj": f"{marian}_{{}}{letter}" for letter in "qkv"}
+        parts |= {
+            f"{transformers_name}.out_proj": f"{marian}_{{}}o",
+            f"{transformers_name}_layer_norm": f"{marian}_Wo_ln_{{}}",
+        }
     for side in ("encoder", "decoder"):
         for layer in range(config.encoder_layers):
-            for theirs, marian in parts.items():
+            for transformers_name, marian in parts.items():
                 for kind in ("weight", "bias"):
-                    tensor = state.get(f"model.{side}.layers.{layer}.{theirs}.{kind}")
+                    tensor = state.get(f"model.{side}.layers.{layer}.{transformers_name}.{kind}")
                     if tensor is None:
                         continue
                     suffix = {"weight": "W", "bias": "b"}[kind]
-                    if "norm" in theirs:
+                    if "norm" in transformers_name:
                         suffix = {"weight": "scale", "bias": "bias"}[kind]
                     name = f"{side}_l{layer + 1}_{marian.format(suffix)}"
                     arrays[name] = numpy.atleast_2d(tensor.numpy().T)
@@ -300,16 +307,17 @@ def make(out: Path, pairs: Path, size: str) -> None:
         pack(folder)
 
 
-def answer_transformers(folder: Path, rows: list[list[str]], lines: int) -> dict[str, Any]:
+def answer_transformers(folder: Path, rows: list[list[str]], num_lines: int) -> dict[str, Any]:
     """Return the tokens of every line, the logits of a few pairs, and translations of the first 40 lines."""
     import torch
     from transformers import AutoModelForSeq2SeqLM, MarianTokenizer
 
     tokenizer = MarianTokenizer.from_pretrained(folder)
     model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32).eval()
-    texts = [row[0] for row in rows[:lines]] + list(ODD_TEXTS)
+    texts = [row[0] for row in rows[:num_lines]] + list(ODD_TEXTS)
     answers: dict[str, Any] = {"texts": texts}
     answers["tokens"] = [tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"][:-1]) for text in texts]
+    # Logits are stored for about 60 tokens. An export of jumok renames a second token <s> to <unused:s>.
     names = [name for name in tokenizer.encoder if name not in ("<pad>", "<unused:s>")]
     answers["columns"] = names[:: max(1, len(names) // 60)]
     columns = [tokenizer.encoder[name] for name in answers["columns"]]
@@ -321,7 +329,7 @@ def answer_transformers(folder: Path, rows: list[list[str]], lines: int) -> dict
             begin = torch.tensor([[model.config.decoder_start_token_id, *ids]])
             logits = model(**batch, decoder_input_ids=begin).logits[0][:, columns]
         answers["logits"].append([source, target, [[round(x, 6) for x in row] for row in logits.tolist()]])
-    chosen = [row[0] for row in rows[: min(lines, 40)]]
+    chosen = [row[0] for row in rows[: min(num_lines, 40)]]
     for name, options in {
         "greedy": {"num_beams": 1},
         "beam": {"num_beams": 4, "early_stopping": True},
@@ -360,13 +368,13 @@ def answer_marian(folder: Path, rows: list[list[str]], *, built_in: bool) -> dic
     return {"translations": answers}
 
 
-def run_export(folder: Path, rows: list[list[str]], lines: int) -> dict[str, Any]:
-    """Return the answers of transformers for a folder, and CTranslate2's translations after a conversion."""
+def run_export(folder: Path, rows: list[list[str]], num_lines: int) -> dict[str, Any]:
+    """Return the answers of transformers for an export, and the translations of CTranslate2."""
     import tempfile
 
     import ctranslate2
 
-    answers = answer_transformers(folder, rows, lines)
+    answers = answer_transformers(folder, rows, num_lines)
     if json.loads((folder / "config.json").read_text())["model_type"] == "blenderbot":
         return answers  # CTranslate2 has no converter for Blenderbot
     with tempfile.TemporaryDirectory() as temporary:
@@ -379,9 +387,10 @@ def run_export(folder: Path, rows: list[list[str]], lines: int) -> dict[str, Any
     return answers
 
 
-def answer(out: Path, pairs: Path, lines: int) -> dict[str, Any]:
+def answer(out: Path, pairs: Path, num_lines: int) -> dict[str, Any]:
+    # `make` trained the models on the pairs before these.
     rows = [line.split("\t")[:2] for line in pairs.read_text(encoding="utf-8").splitlines()[2001:]]
-    answers = {style: answer_transformers(out / style, rows, lines) for style in ("classic", "tc-big")}
+    answers = {style: answer_transformers(out / style, rows, num_lines) for style in ("classic", "tc-big")}
     answers["marian-trained"] = answer_marian(out / "marian-trained", rows, built_in=False)
     answers["marian-built-in"] = answer_marian(out / "marian-built-in", rows, built_in=True)
     return answers

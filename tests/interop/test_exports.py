@@ -139,6 +139,7 @@ def test_a_model_whose_texts_argos_cannot_prepare_is_refused(
     tokenizers = load_imported(STORED / "marian-built-in.zip", tmp_path / "model").tokenizers
     source = tokenizers.source
     assert isinstance(source, JointVocabularyTokenizer)
+    # The added code replaces the last token, so that the vocabulary keeps its size.
     vocabulary = (*source.vocabulary[: len(source.vocabulary) - len(added)], *added)
     sides = [
         JointVocabularyTokenizer(source.sentencepiece, vocabulary, normaliser=normaliser, is_source=is_source)
@@ -161,6 +162,7 @@ def test_importing_an_export_of_jumok_refuses_options_that_have_no_effect(tmp_pa
         "code": "--code",
     }.items():
         with pytest.raises(RecipeError, match=f"Received: {option}\\. Leave out this option"):
+            # The option is refused for any value.
             load_imported(tmp_path / "out", tmp_path / "model", **{name: "marian"})
     with pytest.raises(RecipeError, match="--from, --code"):
         load_imported(tmp_path / "out", tmp_path / "model", source_language="en", code="ko")
@@ -253,6 +255,7 @@ def greedy_with_onnx(encoder: Any, decoder: Any, source: list[int]) -> list[int]
 
 @pytest.mark.slow
 def test_onnxruntime_computes_the_same_at_other_shapes(imported_model: Path, tmp_path: Path) -> None:
+    """The batches have other shapes than the example inputs with which the graphs were exported."""
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     for name, folder, (source, target) in (

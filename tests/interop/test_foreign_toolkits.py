@@ -85,14 +85,14 @@ def test_scores_are_those_of_marian(name: str, models: tuple[Path, dict[str, Any
 def test_transformers_and_ctranslate2_compute_the_same_with_an_export(
     name: str, models: tuple[Path, dict[str, Any]], pairs: Path, tmp_path: Path
 ) -> None:
-    folder, lines = MODELS / "transformer", MODELS.parent / "pairs.en-ko.tsv"
+    folder, test_pairs = MODELS / "transformer", MODELS.parent / "pairs.en-ko.tsv"
     if name == "imported":
-        folder, lines = tmp_path / "model", pairs
+        folder, test_pairs = tmp_path / "model", pairs
         load_imported(models[0] / "classic", folder)
     if name == "learned":
         folder = learned_positions_model(tmp_path / "model")
     export_model(folder, tmp_path / "out", "huggingface")
-    answers = json.loads(run_toolkits("run", tmp_path / "out", lines, "--lines", "40"))
+    answers = json.loads(run_toolkits("run", tmp_path / "out", test_pairs, "--lines", "40"))
     translator = jumok.load(folder, engine="torch")
     columns = token_ids(translator, answers["columns"])
     for source, target, expected in answers["logits"]:

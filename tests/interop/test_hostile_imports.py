@@ -89,6 +89,7 @@ def test_a_wrong_configuration_is_refused(values: dict[str, Any], words: str, tm
 def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
     folder = unpack("classic", tmp_path)
     (folder / name).unlink()
+    # Without config.json, the folder is read like a model of Marian, which needs an .npz file.
     assert_refused(folder, name.replace("config.json", "no format that jumok knows|npz"))
 
 
@@ -250,7 +251,7 @@ def test_packages_with_unsupported_or_unusable_files_are_refused_with_the_reason
 @pytest.mark.parametrize(
     "name", ["../escaped", "/etc/escaped", "a/../../escaped", "a\\..\\escaped", "C:escaped"]
 )
-def test_a_zip_with_a_name_outside_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_zip_with_a_file_name_that_leads_outside_it_is_refused(name: str, tmp_path: Path) -> None:
     package = tmp_path / "in" / "package.zip"
     package.parent.mkdir()
     package.write_bytes((STORED / "classic.zip").read_bytes())

@@ -80,7 +80,7 @@ def test_an_argos_package_translates_as_before(quantization: str, tmp_path: Path
     languages = card.recipe.languages
     assert (languages.source, languages.target, card.facts["licence"]) == ("en", "ko", "cc0-1.0")
     assert card.facts["imported_from"] == "Argos Translate, translate-en_ko.argosmodel"
-    if quantization == "float32":
+    if quantization == "float32":  # the import sets the length penalty of Argos, which is not that of MODEL
         assert translations(folder, length_penalty=1.0) == translations(MODEL)
 
 
@@ -102,7 +102,8 @@ def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> N
     learned = learned_positions_model(tmp_path / "learned", max_positions=40)
     jumok.export(learned, tmp_path / "converted", "ctranslate2")
     folder = run_import(tmp_path / "converted", tmp_path / "model")
-    assert read_stored_model(folder).card.recipe.training.max_sentence_tokens == 10  # 3 · 10 + 10 = 40
+    assert read_stored_model(folder).card.recipe.training.max_sentence_tokens == 10
+    # The translation of a source with 10 tokens has at most 3 · 10 + 10 = 40 tokens.
     assert len(jumok.load(folder).translate(["one two three four five six seven eight nine. " * 5])) == 1
 
 

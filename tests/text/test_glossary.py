@@ -114,7 +114,10 @@ def test_a_glossary_refuses_empty_terms_and_contradicting_translations() -> None
 
 
 def place(source: str, translation: str, links: str, **words_for: list[str]) -> PlacedTerms:
-    """Place terms by links such as "0-0 1-2", and by the words of the translation of each term alone."""
+    """Place the terms of `TERMS` by links such as "0-0 1-2" (source word, target word).
+
+    `words_for` maps a term to the words of the model's translation of this term alone.
+    """
     pairs = [(int(i), int(j)) for i, j in (link.split("-") for link in links.split())]
     matches = Glossary(TERMS).find(source, find_protected(source))
     evidence = evidence_of_links(pairs, len(split_words(source)), len(split_words(translation)))

@@ -109,6 +109,7 @@ fi Hän ei ole koskaan ennen nähnyt lunta.
 fi Lähettäkää minulle raportti perjantaihin mennessä.
 """
 SENTENCES = [tuple(line.split(" ", 1)) for line in TEXTS.strip().splitlines()]
+# The languages of the loaded models, among which the language of a text is detected.
 LOADED = [
     ["en", "ko"], ["de", "fr"], ["es", "ru"], ["en", "de", "ko", "zh"], ["pt", "nl"],
     ["ar", "he"], ["tr", "vi", "fi"], ["ja", "zh"], ["sv", "pl", "uk"], ["it", "es", "pt"],
@@ -143,4 +144,4 @@ def test_a_text_without_letters_is_not_recognised(text: str) -> None:
 
 
 def test_a_language_that_the_detector_does_not_know_is_never_detected() -> None:
-    assert detect_languages("I go home.", ["jje"]) == [("jje", 0.0)]
+    assert detect_languages("I go home.", ["jje"]) == [("jje", 0.0)]  # Jejueo

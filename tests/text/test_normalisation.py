@@ -125,6 +125,7 @@ def test_a_line_of_marks_is_split_in_few_steps() -> None:
 
 @given(st.text() | SPECIAL)
 def test_escaping_is_reversible_and_leaves_no_bar(text: str) -> None:
+    """The bar is "▁" (U+2581), with which SentencePiece writes a space."""
     assert "▁" not in escape(text)
     assert unescape(escape(text)) == text
 

@@ -23,7 +23,7 @@ def final(syllable: str) -> int:
 
 def test_there_are_11172_syllables_and_their_last_sound_is_known() -> None:
     assert len(SYLLABLES) == 11_172
-    assert sum(map(ends_in_consonant, SYLLABLES)) == 11_172 * 27 // 28
+    assert sum(map(ends_in_consonant, SYLLABLES)) == 11_172 * 27 // 28  # one of the 28 endings is a vowel
 
 
 @pytest.mark.parametrize(("after_consonant", "after_vowel"), ALTERNATIONS)
@@ -40,7 +40,7 @@ def test_a_particle_has_the_right_form_after_every_syllable(after_consonant: str
             assert is_particle(syllable, expected)
 
 
-def test_the_particle_of_direction_after_a_final_l() -> None:
+def test_the_particle_of_direction_is_shorter_after_a_vowel_and_after_a_final_l() -> None:
     assert adapt_particle("서울", "으로", old_stem="집") == "로"
     assert adapt_particle("집", "로", old_stem="서울") == "으로"
     assert adapt_particle("바다", "로부터", old_stem="서울") == "로부터"

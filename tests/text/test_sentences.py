@@ -100,10 +100,11 @@ def test_no_text_takes_more_than_linear_time(text: str) -> None:
     assert time.process_time() - start < 2
 
 
-def test_lines_can_be_kept_whole() -> None:
+def test_lines_are_not_split_into_sentences_in_the_mode_keep() -> None:
     text = "  One two. Three four. \n\n...\n Five."
     assert [text[start:end] for start, end in line_spans(text)] == ["One two. Three four.", "...", "Five."]
     assert text_spans(text, "keep") == line_spans(text)
+    # Only a very long line is split.
     assert [end - start for start, end in line_spans("x" * 25_000)] == [10_000, 10_000, 5_000]
     assert text_spans(text) == sentence_spans(text)
     assert split_sentences(text) == ["One two.", "Three four.", "Five."]

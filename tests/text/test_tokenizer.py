@@ -81,7 +81,7 @@ def test_any_sampled_segmentation_decodes_to_the_text(
 def test_any_sequence_of_ids_can_be_decoded(unigram: Tokenizer, data: bytes, with_end: bool) -> None:
     ids = [unigram.vocab_size * byte // 256 for byte in data] + [END] * with_end
     text = unigram.decode(ids)
-    text.encode()
+    text.encode()  # raises an error if the text has a lone surrogate
     words = unigram.word_of_token(text, ids)
     assert len(words) == len(ids)
     assert all(word == NO_WORD or 0 <= word < len(split_words(text)) for word in words)
@@ -245,7 +245,7 @@ class TestStorage:
         ):
             load_tokenizer(path)
 
-    @pytest.mark.parametrize("name", IMPORTED_VOCABULARY[:2])
+    @pytest.mark.parametrize("name", IMPORTED_VOCABULARY[:2])  # source.spm and target.spm
     def test_the_error_for_a_damaged_file_of_an_imported_model_names_the_file(
         self, name: str, tokenizer: Tokenizer, tmp_path: Path
     ) -> None:

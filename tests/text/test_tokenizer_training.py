@@ -118,5 +118,6 @@ def test_source_and_target_have_one_tokenizer_if_shared_and_two_if_not() -> None
     assert shared.source is shared.target
     separate = train_tokenizers(english, korean, TextSettings(shared=False), 300)
     assert not separate.shared
+    # The target tokenizer has not seen "home" in training, so it needs more tokens for this word.
     assert len(separate.source.encode("home")) < len(separate.target.encode("home"))
     assert separate == train_tokenizers(english, korean, TextSettings(shared=False), 300)

@@ -1,4 +1,7 @@
-"""For attention between words, the weights of keys are added, and the rows of queries are averaged."""
+"""Attention between tokens becomes attention between words.
+
+The weights of the tokens of a key word are added. The rows of the tokens of a query word are averaged.
+"""
 
 from __future__ import annotations
 

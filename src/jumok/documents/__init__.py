@@ -1,4 +1,4 @@
-"""Documents to translate: one registry of file formats, and inline markup moved by word alignment. No HTTP.
+"""Documents to translate: their file formats, and inline markup that word alignment moves with the words.
 
 A new format is one module with a `DocumentFormat`, and one row in `registry.py`.
 """

@@ -328,7 +328,7 @@ class _SegmentBuilder:
         self._raw: list[str] = []  # the text as it is written in the document
         self._markup: list[str] = []  # text and tags as they are written in the document
         self._well_nested = True  # whether each end tag so far ends the innermost element
-        self._indent = ""
+        self._indent = ""  # white space before the text, as it is written in the document
         self._last_atomic: Element | None = None  # if no text has followed it
 
     @property
@@ -392,7 +392,7 @@ class _SegmentBuilder:
 
     def finish_before_block(self) -> tuple[list[str | Segment], Ancestors]:
         """Return the parts of the segment, and the open elements whose start tags they contain."""
-        is_shallow = len(self.names) == len(self.open)
+        is_shallow = len(self.names) == len(self.open)  # no open element is deeper than MAX_DEPTH
         if is_shallow and self._well_nested and not has_letters("".join(self._text)):
             return ["".join(self._markup)], self.open
         enclosing = self._take_enclosing()
@@ -539,7 +539,7 @@ class _ProtectedElement:
 
 
 def _unescape(raw: str) -> str:
-    """Unescape entities. Character references are cut to eight digits, because `int` rejects longer ones."""
+    """Unescape entities. Character references are cut to eight digits: `int` rejects thousands of digits."""
     return unescape(re.sub(r"&#(?=[0-9])0*+([0-9]*+)", lambda match: f"&#{match[1][:8] or 0}", raw))
 
 

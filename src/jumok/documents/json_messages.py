@@ -139,7 +139,11 @@ class _CatalogueEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StringCatalogue:
-    """An .xcstrings file: each string that lacks the language, or has no text in it, gets a localisation."""
+    """An .xcstrings file.
+
+    Each string without a localisation in the target language gets one. A localisation that is empty and has
+    the state "new" is filled in.
+    """
 
     text: str
     encoding: TextEncoding

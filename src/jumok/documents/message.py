@@ -42,7 +42,8 @@ _SURE_PLACEHOLDER = re.compile(rf"{_BRACES}|(?<![\d%]){_PRINTF}")  # "20%off" ha
 _CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG})")
 _PLURAL_CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG}|#)")
 _CODE_OR_BAR = re.compile(rf"{_BRACES}|{_PRINTF}|{_TAG}|(?P<bar>\|++)")
-_INTERVAL = re.compile(r"\[[\d*]++,\s*+[\d*]++\]\s*+")  # of a form of Laravel: [2,*]
+# In Laravel, an interval before a plural form gives the numbers for which the form is used: [2,*].
+_INTERVAL = re.compile(r"\[[\d*]++,\s*+[\d*]++\]\s*+")
 _LINE_BREAK_TAG = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
 _CHOICE = re.compile(r"\{\s*[\w.]+\s*,\s*(plural|select|selectordinal)\s*,")
 _ADDRESS = re.compile(

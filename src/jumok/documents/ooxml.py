@@ -2,9 +2,9 @@
 
     <w:p><w:r><w:t>My name </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>is</w:t></w:r>…</w:p>
 
-The base of a paragraph is the run whose format most of its characters have. Words in other formats, links and
-insertions are inline elements. Runs that differ only in Word's notes on proofing are one run. Deleted text,
-hidden text, field codes and formulas are not translated.
+The base of a paragraph is the run with the formatting of most characters in the paragraph. Words with other
+formatting, links and insertions are inline elements. Runs that differ only in properties for proofing, such
+as the language, are read as one run. Deleted text, hidden text, field codes and formulas are not translated.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class _Paragraph:
         return next((item.run for item in reversed(self.items) if isinstance(item, _RunText)), None)
 
     def base(self) -> Run | None:
-        """Return the run with the format of most characters."""
+        """Return the run with the formatting of most characters."""
         lengths: Counter[str] = Counter()
         runs: dict[str, Run] = {}
         for item in self.items:
@@ -275,8 +275,8 @@ class OoxmlReader(XmlReader):
             if part == "whole":
                 paragraph.items.append(self.markup(child))
             elif part:  # the field began in an earlier paragraph
-                ends_words = part == "end" and paragraph.last_run() is not None
-                (paragraph.after if ends_words else paragraph.before).append(self.markup(child))
+                follows_words = part == "end" and paragraph.last_run() is not None
+                (paragraph.after if follows_words else paragraph.before).append(self.markup(child))
             else:
                 self._read_child(child, paragraph, depth)
             index += 1

@@ -122,6 +122,7 @@ class _ChartWorkbook:
 
     document: ZipDocument
     columns: frozenset[str]
+    """The names of the columns that are renamed. If the set is empty, no column is renamed."""
 
     @property
     def segments(self) -> list[str]:
@@ -176,8 +177,8 @@ def _unpack(data: bytes, kind: str) -> Iterator[bytes]:
     with open_archive(data) as archive:
         for name in _workbooks_of_charts(archive):
             workbook = read_part(archive, name)
-            # The size of the workbook counts. The bytes are zeros, because the workbook is compressed and
-            # must not be searched for syntax characters.
+            # The caller adds up the sizes of the parts, and the workbook counts as well. Zeros are yielded in
+            # place of its bytes, because compressed bytes must not be counted as syntax characters.
             yield bytes(len(workbook))
             try:
                 yield from unpack_parts(workbook, partial(_is_parsed, kind="xlsx"))

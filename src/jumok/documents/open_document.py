@@ -46,7 +46,7 @@ _PART = re.compile(r"(?:Object [^/]+/)?content\.xml|styles\.xml")
 class _Reader(XmlReader):
     def __init__(self, source: XmlSource) -> None:
         super().__init__(source)
-        self._plain_styles = _styles_without_format(source.root)
+        self._plain_styles = _styles_without_formatting(source.root)
 
     def is_paragraph(self, node: XmlNode) -> bool:
         return node.name in _PARAGRAPHS or node.name in _LABELS
@@ -102,7 +102,7 @@ def _count_spaces(node: XmlNode) -> int:
     return min(int(count), 1_000) if count.isdecimal() else 1
 
 
-def _styles_without_format(root: XmlNode) -> frozenset[str]:
+def _styles_without_formatting(root: XmlNode) -> frozenset[str]:
     """Return the text styles with which LibreOffice only records editing sessions."""
     names = []
     for node in root.walk():

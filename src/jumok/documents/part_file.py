@@ -103,6 +103,7 @@ class PartFile:
         done: dict[str, Any] = {}
         header, rest = self._read_file()
         if header != self._header:
+            # A killed process may have written only the beginning of the header. Such a file is replaced.
             if not overwrite and not self._header.startswith(header):
                 self._refuse(header)
             return done, 0

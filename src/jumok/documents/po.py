@@ -35,7 +35,7 @@ class UntranslatedEntry:
     comments: str
     keys: str
     messages: list[Message]
-    slots: list[str]  # msgstr, or msgstr[0], msgstr[1], …
+    slots: list[str]  # the keys of the translations: msgstr, or msgstr[0], msgstr[1], …
 
     @property
     def segments(self) -> list[str]:
@@ -50,6 +50,8 @@ class UntranslatedEntry:
             for message, text in zip(self.messages, texts, strict=True)
         ):
             comments += "#, fuzzy\n"  # an invented placeholder may crash the program: a person must check it
+        # If the entry has several forms, the first form gets the translation of the singular, and every other
+        # form gets the translation of the plural.
         filled = [
             f'{slot} "{_escape(texts[min(index, len(texts) - 1)])}"\n'
             for index, slot in enumerate(self.slots)

@@ -85,7 +85,7 @@ class Segment:
             pieces += [self.text[written:position], codes[-1].text]
             written, space = position, space or " " * element.space_after
         with_codes = "".join([*pieces, space, self.text[written:]])
-        # A NUL marks a choice or a nested segment.
+        # A NUL marks a choice or a nested segment. The text of such a segment is returned without codes.
         return self.text if "\0" in with_codes else SegmentText(self.text, with_codes, codes)
 
     def tags(self) -> list[tuple[int, Tag]]:
@@ -299,32 +299,34 @@ def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[S
     *The **student*** → **학생은**.
     """
     stripped_span = (len(segment.text) - len(segment.text.lstrip()), len(segment.text.rstrip()))
-    by_source = _source_ancestors(segment, {stripped_span, *(source for source, _ in links)})
+    ancestors_of_source = _source_ancestors(segment, {stripped_span, *(source for source, _ in links)})
     votes: dict[Span, Counter[Ancestors]] = {}
     for source, target in links:
-        votes.setdefault(target, Counter())[by_source[source]] += 1
-    of_aligned = [
+        votes.setdefault(target, Counter())[ancestors_of_source[source]] += 1
+    aligned_ancestors = [
         max(votes[word], key=lambda ancestors, of=votes[word]: (of[ancestors], len(ancestors)))  # type: ignore[misc]
         if word in votes
         else None
         for word in words
     ]
-    of_previous = _fill_forward(of_aligned)
-    of_next = _fill_forward(of_aligned[::-1])[::-1]
+    previous_ancestors = _fill_forward(aligned_ancestors)
+    next_ancestors = _fill_forward(aligned_ancestors[::-1])[::-1]
     return [
         # An unaligned word between aligned words is inside the elements that both neighbours share. Any other
         # unaligned word is inside the elements around the whole source text.
         ancestors
         if ancestors is not None
-        else by_source[stripped_span]
+        else ancestors_of_source[stripped_span]
         if previous is None or following is None
         else _common_prefix(previous, following)
-        for ancestors, previous, following in zip(of_aligned, of_previous, of_next, strict=True)
+        for ancestors, previous, following in zip(
+            aligned_ancestors, previous_ancestors, next_ancestors, strict=True
+        )
     ]
 
 
 def _without_stray_punctuation(
-    of_words: Sequence[Ancestors], has_letter_or_digit: Sequence[bool]
+    ancestors_of_words: Sequence[Ancestors], has_letter_or_digit: Sequence[bool]
 ) -> list[Ancestors]:
     """Remove punctuation from an element if the element encloses words elsewhere.
 
@@ -333,7 +335,7 @@ def _without_stray_punctuation(
     """
     around_words = {
         element
-        for ancestors, is_word in zip(of_words, has_letter_or_digit, strict=True)
+        for ancestors, is_word in zip(ancestors_of_words, has_letter_or_digit, strict=True)
         if is_word
         for element in ancestors
     }
@@ -346,19 +348,20 @@ def _without_stray_punctuation(
         elements_by_index: dict[int, set[Element]] = {}
         previous: set[Element] = set()
         for index in indices:
-            current = set(of_words[index])
+            current = set(ancestors_of_words[index])
             previous = current if has_letter_or_digit[index] else previous & current
             elements_by_index[index] = previous
         return elements_by_index
 
-    forward, backward = touching(range(len(of_words))), touching(reversed(range(len(of_words))))
+    indices = range(len(ancestors_of_words))
+    forward, backward = touching(indices), touching(reversed(indices))
     return [
         tuple(
             element
             for element in ancestors
             if element in forward[index] or element in backward[index] or element not in around_words
         )
-        for index, ancestors in enumerate(of_words)
+        for index, ancestors in enumerate(ancestors_of_words)
     ]
 
 

@@ -33,7 +33,7 @@ _NOT_TEXT = re.compile(f"{_CODE}|{_MUSIC_NOTE}")
 _STYLE = re.compile(r"\{\\([bius])([01])\}|\{(/?)([bius])\}")
 _HIDDEN = re.compile(rf"<[^<>]*+>|{_CODE}")
 _VOICE = re.compile(r"\s*+<v[\s.>]", re.IGNORECASE)
-# What separates the pieces of a subtitle: a line break, or white space before a voice tag.
+# The pieces of a subtitle are separated by a line break, or by white space before a voice tag.
 _BEFORE_PIECE = re.compile(r"(\n|(?<=\S)[ \t]*+(?=<v[\s.>]))", re.IGNORECASE)
 _WORD = re.compile(rf"(?:<[^<>]*+>|{_CODE}|\S)++")
 _SPEAKER_DASH = re.compile(rf"\s*+{_DASH}[ \t]*+")

@@ -1,7 +1,7 @@
 """Subtitles of SubRip (.srt) and WebVTT (.vtt): a cue is the text below a line with times.
 
-In WebVTT, an empty line ends a cue. Notes, styles and regions have no times, so they are copied. SubRip has
-no notes, styles or regions. There, lines after an empty line belong to the cue, up to the next number and
+In WebVTT, an empty line ends a cue. Notes, styles and regions have no times, so they are copied. In SubRip,
+which has no notes, styles or regions, an empty line does not end a cue. A cue ends at the next number and
 times.
 """
 

@@ -58,8 +58,8 @@ _SEARCHING = frozenset(["SEARCH", "FIND", "SUBSTITUTE", "TEXTBEFORE", "TEXTAFTER
 _CUTTING = frozenset(["LEFT", "RIGHT", "MID"])
 """Functions that return a part of a text. A formula can compare this part with another text."""
 _CRITERION = re.compile(r"<>|[<>]=?|=")
-_MAX_SEARCHED = 200
-_MAX_LISTED = 20
+_MAX_SEARCHED = 200  # the maximum number of texts that are searched for in the cells
+_MAX_LISTED = 20  # the maximum number of texts in a note
 
 
 class FormulaText(NamedTuple):
@@ -191,7 +191,7 @@ def _sheet_names(archive: ZipFile) -> dict[str, str]:
 
 
 def _formula_texts(archive: ZipFile) -> Iterator[FormulaText]:
-    """Yield the texts that formulas compare with the texts of cells."""
+    """Yield the texts that formulas compare with the texts of cells, or search for in them."""
     sheets = _sheet_names(archive)
     workbook = [WORKBOOK_PART] if WORKBOOK_PART in archive.namelist() else []
     for name in [*workbook, *_sheet_parts(archive)]:
@@ -209,16 +209,16 @@ def _formula_texts(archive: ZipFile) -> Iterator[FormulaText]:
 
 
 def _compared_texts(formula: str) -> Iterator[tuple[str, bool]]:
-    """Yield the texts that a formula compares with cells.
+    """Yield the texts that a formula compares with the texts of cells, or searches for in them.
 
-    Also yield whether the formula compares the text with a part of a cell's text.
+    Also yield whether the formula compares the text only with a part of a cell's text.
     """
     tokens = list(_TOKEN.finditer(formula))
     if len(tokens) == 1:  # a constant, or the choices of a list
         for text in _unquote(tokens[0]["text"] or "").split(","):
             yield text, False
         return
-    cuts = not _CUTTING.isdisjoint(map(_function_of, tokens))
+    cuts_texts = not _CUTTING.isdisjoint(map(_function_of, tokens))
     around = [""]  # for each open bracket its function, or "=" if the bracket follows a comparison operator
     after_operator = False
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
@@ -234,7 +234,7 @@ def _compared_texts(formula: str) -> Iterator[tuple[str, bool]]:
             text = text[criterion.end() :] if criterion else text
             by_operator = after_operator or around[-1] == "=" or (following and following["operator"])
             if by_operator or _COMPARING.fullmatch(around[-1]):
-                yield text, (cuts if by_operator else re.search("[*?]", text) is not None)
+                yield text, (cuts_texts if by_operator else re.search("[*?]", text) is not None)
             elif around[-1] in _SEARCHING:
                 yield text, True
         after_operator = bool(token["operator"])

@@ -70,7 +70,7 @@ class _Reader(XmlReader):
         return self._translatable[node]
 
     def _read_segment(self, node: XmlNode) -> str:
-        """Read a segment of XLIFF 2.x. The mark stands for the whole segment, as its start tag changes."""
+        """Read a segment of XLIFF 2.x. A mark replaces the whole segment, because its tag also changes."""
         raw = self.source.raw_node(node)
         source, target = node.find("source"), node.find("target")
         if source is None or node.attributes.get("state") in _FINISHED_STATES:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 MAX_PARAGRAPH_DEPTH = 16
-"""Maximum depth of nested paragraphs. The paragraphs of a text box are nested in another paragraph. Office
-programs nest only a few."""
+"""Maximum depth of nested paragraphs. The paragraphs of a text box are nested in another paragraph. Files
+of office programs have only a few levels of nested paragraphs."""
 _NO_ATTRIBUTES: frozenset[str] = frozenset()
 _ATTRIBUTE = re.compile(r"""\s([^\s=<>"'/]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _FILE_NAME = re.compile(
@@ -148,7 +148,8 @@ class XmlReader(ABC):
         return attribute[0][:start] + self._mark_of_value[raw] + attribute[0][end:]
 
     def _read_paragraph(self, node: XmlNode) -> str:
-        # The markup of each nested paragraph, including its inner paragraphs, is stored in memory.
+        # The limit bounds the memory: the markup of each paragraph is stored, and it contains the markup of
+        # the paragraphs inside it.
         if self._depth == MAX_PARAGRAPH_DEPTH:
             raise DataError(f"The file has text boxes nested more than {MAX_PARAGRAPH_DEPTH} deep.")
         self._depth += 1

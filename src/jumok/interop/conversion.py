@@ -121,6 +121,7 @@ def _recipe(
         ),
     }
     positions = foreign.positions if choices.positions == "auto" else choices.positions
+    # A recipe allows at most 128,000 tokens. The model has the vocabulary of its tokenizers in any case.
     text = {"text.shared": tokenizers.shared, "text.vocab_size": min(tokenizers.target.vocab_size, 128_000)}
     model = {"model.positions": positions, "model.tied": tied}
     model |= {"model.attention_bias": True, "model.output_bias": True}

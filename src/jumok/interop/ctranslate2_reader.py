@@ -55,7 +55,7 @@ MAX_POSITIONS, MAX_SOURCE_TOKENS, MAX_LENGTH_RATIO = 8192, 200, 3.0
 _PADDING = ("<pad>", "<blank>")
 _LAYER = re.compile(r"(encoder|decoder)/layer_(\d+)/")
 _DTYPES = ("<f4", "<i1", "<i2", "<i4", "<f2", "<u2")  # in CTranslate2's order; "<u2" stands for bfloat16
-_FLOATS = (0, 4)  # numbers of float32 and float16
+_FLOATS = (0, 4)  # the indices of float32 and float16 in `_DTYPES`
 _USAGE = "    jumok translate MODEL < in.txt        # MODEL is this folder\n    jumok serve MODEL\n"
 
 
@@ -85,7 +85,7 @@ def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> Im
     settings = _settings(package, variables, config, metadata, choices)
     settings |= {
         "text.shared": vocabularies.shared,
-        "text.vocab_size": min(len(vocabularies.target), 128_000),
+        "text.vocab_size": min(len(vocabularies.target), 128_000),  # the maximum that a recipe allows
     }
     _translate_once(package, files, tokenizers)
     name = "Argos Translate" if argos else "CTranslate2"
@@ -117,6 +117,8 @@ def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> Im
 
 @dataclass(frozen=True, slots=True)
 class _Variable:
+    """A weight or a setting in model.bin."""
+
     shape: tuple[int, ...]
     dtype: int  # index in `_DTYPES`
     start: int  # offset of its bytes in the file

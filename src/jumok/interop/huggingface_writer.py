@@ -90,7 +90,11 @@ def huggingface_files(exported: ExportedModel, *, own_ids: bool = False) -> dict
 
 @dataclass(frozen=True, slots=True)
 class _Ids:
-    """The ids of an exported model: jumok's ids, or, if `pad_last`, with `<pad>` at the end as in Marian."""
+    """The ids of the tokens in an export with `size` tokens.
+
+    If `pad_last` is true, `<pad>` has the last id, as in MarianMT, and every other id is one less than in
+    jumok. If `pad_last` is false, the ids are jumok's ids.
+    """
 
     size: int
     pad_last: bool

@@ -50,7 +50,7 @@ class _Encoder(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         allowed = attention_mask.bool()
         states: Tensor = self.model.source_embedding(input_ids)
-        probe = Probe(rows=torch.arange(1))
+        probe = Probe(rows=torch.arange(1))  # without an edit, the probe does not use its rows
         for layer, block in enumerate(cast("list[EncoderBlock]", list(self.model.encoder))):
             states = block(states, allowed_keys=allowed, layer=layer, probe=probe)
         return cast("Tensor", self.model.after_encoder(states, allowed))
@@ -67,7 +67,7 @@ class _Decoder(nn.Module):
         allowed = encoder_attention_mask.bool()
         decoder_ids = torch.where(input_ids == PAD, BEGIN, input_ids)  # Hugging Face begins with <pad>
         states: Tensor = self.model.target_embedding(decoder_ids)
-        probe = Probe(rows=torch.arange(1))
+        probe = Probe(rows=torch.arange(1))  # without an edit, the probe does not use its rows
         for layer, block in enumerate(cast("list[DecoderBlock]", list(self.model.decoder))):
             source = block.cross_attention.prepare(encoder_hidden_states, encoder_hidden_states, allowed)
             states = block(states, source, layer=layer, probe=probe)

@@ -6,8 +6,8 @@ jumok and Hugging Face compute the same function. Their weights differ in three 
 - The order of the channels. Hugging Face's sinusoids are [sin … sin | cos … cos], and jumok's sinusoids are
   [sin, cos, sin, cos, …]. A permutation of the channels in every matrix that reads or writes states converts
   the weights without rounding.
-- The first token. Decoding begins with a zero vector in Marian, which is the row of `<pad>`, and with
-  `<s>` in jumok.
+- The first token of the decoder. In MarianMT, decoding begins with `<pad>`, whose embedding is a zero vector.
+  In jumok, decoding begins with `<s>`.
 """
 
 from __future__ import annotations

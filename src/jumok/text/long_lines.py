@@ -25,7 +25,7 @@ _BOUNDARIES = (
     re.compile(r"[,;:–—]+[\"'”’»)\]]*\s+|[、，；：]+\s*"),
     re.compile(r"\s+"),
 )
-_SENTENCE_LEVEL = 0
+_SENTENCE_LEVEL = 0  # the index of the pattern for the ends of sentences
 
 # A sentence with fewer tokens than this is joined to the next sentence, because it may be just "Dr.".
 _MIN_SENTENCE_TOKENS = 6

@@ -25,7 +25,9 @@ Sentences = Literal["split", "keep"]
 
 MULTIPLE_SENTENCES = "multiple_sentences"
 """The name of a fact of the model card: the share of training sources with more than one sentence."""
-_MOSTLY_PARAGRAPHS, _SINGLE_SENTENCES = 0.5, 0.001  # shares
+# A model was trained on paragraphs if this share is at least the first number. A model was trained on single
+# sentences if the share is less than the second number.
+_MOSTLY_PARAGRAPHS, _SINGLE_SENTENCES = 0.5, 0.001
 
 _SPACES_BETWEEN_SENTENCES = " \u00a0\u3000"  # the space, the no-break space and the ideographic space
 # If a full stop is followed by a lower-case letter or an entity (&quot;), the sentence continues. Full-width

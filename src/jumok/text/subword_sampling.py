@@ -4,7 +4,8 @@ SentencePiece can sample segmentations, but its random state cannot be set for a
 a training run could not be repeated. Here a sample depends only on the text, the strength and the generator.
 
 Tokens never cross a space, so the best segmentation consists of independent groups: the tokens of one word,
-or of a run of characters in a script without spaces. Each group is segmented separately.
+or of a run of characters in a script without spaces. A long word or run is divided into several groups. Each
+group is segmented separately.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-# Most words are shorter. In scripts without spaces, this limits the number of alternatives of a group.
-_MAX_GROUP_CHARACTERS = 12
+# A group ends at the first token with which it has at least this many characters. Most words are shorter. In
+# scripts without spaces, this limits the number of alternatives of a group.
+_FULL_GROUP_CHARACTERS = 12
 
 # Kudo 2018 (table 2 and figure 1) finds smoothing by α between 0.1 and 0.5 best.
 _SMOOTHING = 0.2
@@ -35,12 +37,12 @@ class SegmentationSampler(Protocol):
 
 
 class NBestSampler:
-    """Subword regularisation for unigram models (Kudo 2018, §3.2), with a strength. 0 means no sampling.
+    """Subword regularisation for unigram models (Kudo 2018, §3.2), with a strength from 0 to 1.
 
     With probability `strength`, a group gets a segmentation other than its best segmentation. This other
-    segmentation is sampled from the next best segmentations with p(x) ∝ P(x)^0.2. In Kudo's method, α also
-    determines the probability of the best segmentation, so that the number of changed words depends on the
-    corpus. Here a strength of 0.1 changes about one word in ten.
+    segmentation is sampled from the next best segmentations with p(x) ∝ P(x)^α and α = 0.2. In Kudo's
+    method, α also determines the probability of the best segmentation, so that the number of changed words
+    depends on the corpus. Here a strength of 0.1 changes about one word in ten.
     """
 
     def __init__(self, n_best: Callable[[str, int], list[list[int]]], scores: Sequence[float]) -> None:
@@ -115,7 +117,7 @@ def _groups(best: list[int], texts: Sequence[str | None]) -> Iterator[list[int]]
     length = 0
     for token in best:
         text = texts[token]
-        if group and (text is None or text.startswith(" ") or length >= _MAX_GROUP_CHARACTERS):
+        if group and (text is None or text.startswith(" ") or length >= _FULL_GROUP_CHARACTERS):
             yield group
             group, length = [], 0
         if text is None:

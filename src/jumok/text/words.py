@@ -1,4 +1,4 @@
-"""Split text into words, at spaces and at punctuation next to a space.
+"""Split text into words at spaces. Punctuation at the start or end of a word is split off.
 
 People align these units, so alignments, attention maps and gold files use their indices. A tag such as
 `<polite>` is one word. Scripts without spaces between words are split into single characters. A combining
