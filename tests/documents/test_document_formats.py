@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from jumok.documents.document import Document, SegmentTranslation
+from jumok.documents.languages import east_asian_font, is_right_to_left
 from jumok.documents.registry import DOCUMENT_FORMATS, DocumentTooLargeError, find_format, read_document
 from jumok.errors import DataError
 from jumok.text.words import word_spans
@@ -365,3 +366,12 @@ def test_text_without_letters_is_not_translated(name: str, text: str) -> None:
     _, document = read_document(name, text.encode())
     assert document.segments == ["words"]
     assert shout(document) == text.replace("words", "WORDS")
+
+
+def test_a_language_code_may_have_a_hyphen_or_an_underscore() -> None:
+    assert is_right_to_left("ar-EG")
+    assert is_right_to_left("ar_EG")
+    assert not is_right_to_left("en_US")
+    assert east_asian_font("zh_TW") == east_asian_font("zh-TW") == "PMingLiU"
+    assert east_asian_font("ko_KR") == "Malgun Gothic"
+    assert east_asian_font("de_DE") == ""

@@ -31,11 +31,16 @@ def is_same_language(code: str, other: str) -> bool:
 
 
 def _primary(code: str) -> str:
-    return code.lower().replace("_", "-").partition("-")[0]
+    return _normalised(code).partition("-")[0]
+
+
+def _normalised(code: str) -> str:
+    """Return `ko-kr` for `ko_KR`."""
+    return code.lower().replace("_", "-")
 
 
 def is_right_to_left(language: str) -> bool:
-    return language.lower().partition("-")[0] in _RIGHT_TO_LEFT
+    return _primary(language) in _RIGHT_TO_LEFT
 
 
 def is_east_asian(language: str) -> bool:
@@ -44,5 +49,4 @@ def is_east_asian(language: str) -> bool:
 
 def east_asian_font(language: str) -> str:
     """Return a font for an East Asian language, or "" for any other language."""
-    code = language.lower()
-    return _EAST_ASIAN_FONTS.get(code) or _EAST_ASIAN_FONTS.get(code.partition("-")[0], "")
+    return _EAST_ASIAN_FONTS.get(_normalised(language)) or _EAST_ASIAN_FONTS.get(_primary(language), "")
