@@ -18,11 +18,12 @@ function onePage(): Plugin {
         .replace(/\s*<script type="module"[^>]*><\/script>/g, "")
         .replace(/\s*<link rel="stylesheet"[^>]*>/g, "");
       const style = files.map((file) => (file.type === "asset" && file.fileName.endsWith(".css") ? String(file.source) : "")).join("").trim();
-      const script = files.filter((file) => file.type === "chunk").map((file) => file.code.trim().replaceAll("</script", "<\\/script"));
-      if (script.length !== 1) throw new Error(`The page must have exactly one script. Received: ${script.length}.`);
+      const scripts = files.filter((file) => file.type === "chunk").map((file) => file.code.trim().replaceAll("</script", "<\\/script"));
+      if (scripts.length !== 1) throw new Error(`The page must have exactly one script. Received: ${scripts.length}.`);
+      const [script] = scripts;
       const policy = [
         "default-src 'none'",
-        `script-src ${hashOf(script[0])}`,
+        `script-src ${hashOf(script)}`,
         `style-src ${hashOf(style)}`,
         "img-src data: blob:",
         "connect-src 'self'",
@@ -32,7 +33,7 @@ function onePage(): Plugin {
       html = html
         .replace("<head>", () => `<head>\n    <meta http-equiv="Content-Security-Policy" content="${policy}" />`)
         .replace("</head>", () => `  <style>${style}</style>\n  </head>`)
-        .replace("</body>", () => `  <script type="module">${script[0]}</script>\n  </body>`);
+        .replace("</body>", () => `  <script type="module">${script}</script>\n  </body>`);
       for (const name of Object.keys(bundle)) delete bundle[name];
       this.emitFile({ type: "asset", fileName: "page.html", source: html });
     },

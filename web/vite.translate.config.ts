@@ -1,6 +1,7 @@
 import { defineConfig, type Plugin } from "vite";
 
-/** Adds the dark colours of `style.css` once more as a media query, for pages whose script does not run and cannot set `data-theme`. */
+/** Add a second copy of the dark colours of `style.css`, inside a media query. It is for browsers that do not run the script of the page, so
+ * that `data-theme` is not set. */
 function darkWithoutScript(): Plugin {
   return {
     name: "dark-without-script",

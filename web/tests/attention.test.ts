@@ -26,7 +26,7 @@ describe("changes", () => {
     expect(edited({ kind: "silence", ...scope, head: 0 }, [0.5, 0.5])).toEqual([0.5, 0.5]);
   });
 
-  it("of the kind paint set a weight and rescale the other weights, so that the sum stays the same unless the others are all 0", () => {
+  it("of the kind paint set a weight and rescale the other weights, so that the sum stays the same unless all other weights are 0", () => {
     expect(edited({ kind: "paint", ...scope, query: 2, key: 0, weight: 0.5 }, [0.75, 0.125, 0.125])).toEqual([0.5, 0.25, 0.25]);
     expect(edited({ kind: "paint", ...scope, query: 2, key: 0, weight: 0.5 }, [1, 0])).toEqual([0.5, 0]);
     expect(edited({ kind: "paint", ...scope, query: 1, key: 0, weight: 0.5 }, [1, 0])).toEqual([1, 0]);
@@ -54,7 +54,7 @@ describe("changes", () => {
     }
   });
 
-  it("by silenceHeads set the rows of the given heads to 0", () => {
+  it("that `silenceHeads` makes set the rows of the given heads to 0", () => {
     const row = Float32Array.of(0.25, 0.75);
     silenceHeads("cross", [[0, 1]], null)(row, weightRow);
     expect([...row]).toEqual([0, 0]);
@@ -76,7 +76,7 @@ describe("changes", () => {
     expect(() => checkChanges([{ kind: "paint", ...decoder, query: 1, key: 1, weight: 1 }], maps)).not.toThrow();
   });
 
-  it("may concern steps of the longer translation, and any step if they have `words`", () => {
+  it("may concern steps of the longer of the old and the new translation, and any step if they have `words`", () => {
     const maps = { cross: { shape: [1, 2, 8, 5] as [number, number, number, number], values: new Float32Array(80) } };
     const later: Change = { kind: "pin", ...scope, queries: [9], keys: [1] };
     expect(() => checkChanges([later], maps)).not.toThrow();
@@ -168,7 +168,7 @@ describe("alignments", () => {
   });
 });
 
-describe("maps of the page", () => {
+describe("the page", () => {
   const sentence = (tokens: string[], words: string[], wordOfToken: number[]) => ({ text: words.join(" "), ids: [], tokens, words, word_of_token: wordOfToken });
   const explanation = {
     source: sentence(["▁a", "b"], ["ab"], [0, 0]),
@@ -179,13 +179,13 @@ describe("maps of the page", () => {
     log_probs: [Math.log(0.5), 0],
   } as unknown as Explanation;
 
-  it("add the weights of a word's keys and average over a word's queries", () => {
+  it("adds the weights of a word's keys in a map, and averages over a word's queries", () => {
     const map = makeMap(explanation, { site: "cross", combination: "mean", layer: -1, head: 0, words: true, specials: true })!;
     expect([map.rowLabels, map.columnLabels]).toEqual([["x", "</s>"], ["ab", "</s>"]]);
     map.values.forEach((value, i) => expect(value).toBeCloseTo([0.5, 0.5, 1, 0][i], 4));
   });
 
-  it("have the probability of each word", () => {
+  it("computes the probability of each word from the log-probabilities of its tokens", () => {
     expect(wordProbabilities(explanation)[0]).toBeCloseTo(0.5, 9);
   });
 });

@@ -96,11 +96,11 @@ describe("measures", () => {
   });
 
   it("of the kind norm multiply by the norms before heads are combined", () => {
-    const two = example({ attention: { cross: packWeights([1, 0, 0, 1, 0.5, 0.5, 0, 1], [1, 2, 2, 2]) }, source: { ...example().source, tokens: ["▁a"] }, target: { ...example().target, tokens: ["▁x"] } });
+    const twoHeads = example({ attention: { cross: packWeights([1, 0, 0, 1, 0.5, 0.5, 0, 1], [1, 2, 2, 2]) }, source: { ...example().source, tokens: ["▁a"] }, target: { ...example().target, tokens: ["▁x"] } });
     const norms: Measures = { ...measures, value_norms: { cross: packWeights([1, 1, 1, 3], [1, 2, 2]) } };
-    const show = (combination: Choice["combination"]) => [...measureMap(two, { ...choice, words: false, combination, layer: 0 }, norms, "norm")!.values.subarray(0, 2)];
-    show("maximum").forEach((share, i) => expect(share).toBeCloseTo([1 / 2.5, 1.5 / 2.5][i]));
-    show("mean").forEach((share, i) => expect(share).toBeCloseTo([0.75 / 1.5, 0.75 / 1.5][i]));
+    const firstRow = (combination: Choice["combination"]) => [...measureMap(twoHeads, { ...choice, words: false, combination, layer: 0 }, norms, "norm")!.values.subarray(0, 2)];
+    firstRow("maximum").forEach((share, i) => expect(share).toBeCloseTo([1 / 2.5, 1.5 / 2.5][i]));
+    firstRow("mean").forEach((share, i) => expect(share).toBeCloseTo([0.75 / 1.5, 0.75 / 1.5][i]));
   });
 
   it("of the kind gradient add the nats of a word's tokens", () => {
@@ -140,7 +140,7 @@ describe("measures", () => {
     expect(erasure.empty![2]).toBe(1);
   });
 
-  it("have no shares in rows that hardly change or whose weights are all 0", () => {
+  it("have no shares in rows whose words hardly change the log-probability, and in rows whose weights are all 0", () => {
     const map = differenceMap(example(), choice, measures, "erasure")!;
     expect([...map.empty!]).toEqual([0, 0, 1, 0, 0, 1, 1, 1, 1]);
     expect(mapData(map).values).toEqual([[expect.closeTo(2 / 3 - 1), expect.closeTo(1 / 3), null], [0, 0, null], [null, null, null]]);
@@ -161,7 +161,7 @@ describe("measures", () => {
     expect(formatCell(tokens, 2)).toBe("–");
   });
 
-  it("have a difference map: the share of the measure minus the share of the weight", () => {
+  it("have a difference map, which contains the share of the measure minus the share of the weight", () => {
     const difference = differenceMap(example(), choice, measures, "erasure")!;
     expect(difference.quantity).toBe("difference");
     expect(difference.values[0]).toBeCloseTo(2 / 3 - 1);
@@ -176,7 +176,7 @@ describe("measures", () => {
     expect(measureMap(example(), { ...choice, combination: "roll-out" }, measures, "norm")).toBeNull();
   });
 
-  it("have lines with signs, and are saved as values instead of weights", () => {
+  it("other than the weight have lines with signs, and are saved under the key `values` instead of `weights`", () => {
     const map = measureMap(example(), choice, measures, "erasure")!;
     expect(linesOf(map, 2, 2)).toMatchObject([
       { row: 0, column: 1, strength: expect.closeTo(0.25), negative: true },

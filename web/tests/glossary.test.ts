@@ -12,7 +12,7 @@ it("every term has a definition in both languages", () => {
   }
 });
 
-it.each([...new Set([...Object.values(GLOSSARY).map(({ page }) => page), ...Object.values(PANEL_PAGES)])])("%s is linked in the reader's language", (page) => {
+it.each([...new Set([...Object.values(GLOSSARY).map(({ page }) => page), ...Object.values(PANEL_PAGES)])])("the docs have the page %s in both languages, and the link leads to the page in the reader's language", (page) => {
   const name = page.slice(0, -".md".length);
   expect([docsFile(page, "en"), docsFile(page, "ko")]).toEqual([`${name}.md`, `${name}.ko.md`]);
   for (const language of ["en", "ko"] as const) expect(existsSync(new URL(`../../docs/${docsFile(page, language)}`, import.meta.url)), docsFile(page, language)).toBe(true);

@@ -96,7 +96,7 @@ describe("positions", () => {
 });
 
 describe("numbers as text", () => {
-  it("have a sign, unless they round to zero", () => {
+  it("have a sign with `signed` unless they round to zero, and only a minus sign with `formatNumber`", () => {
     expect([signed(1.234), signed(-0.5), signed(-0.001)]).toEqual(["+1.23", "−0.50", "0.00"]);
     expect([formatNumber(2), formatNumber(null), formatNumber(-1)]).toEqual(["2.00", "–", "−1.00"]);
   });

@@ -60,7 +60,7 @@ describe("lines", () => {
     expect(firstChangedStep([])).toBe(Infinity);
   });
 
-  it("are reported if a pin changes only some tokens of a new word", () => {
+  it("whose pin changes only some tokens of a new word are listed with this word", () => {
     const target = { text: "책을 믿는다.", ids: [5, 6, 7, 8, 9], tokens: ["▁책을", "▁믿", "는", "다", "."], words: ["책을", "믿는다", "."], word_of_token: [0, 1, 1, 1, 2] };
     const pinned = (queries: number[], site: Change["site"] = "cross") => partlyPinned({ target, changes: [{ kind: "pin", site, layer: null, head: null, queries, keys: [0] }] } as unknown as Explanation);
     expect(pinned([1])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3, forTokens: false }]);
@@ -68,7 +68,7 @@ describe("lines", () => {
     expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3, forTokens: false }]);
   });
 
-  it("are reported differently if the pin was set for single tokens than if it was set for an old word", () => {
+  it("whose pin was set for single tokens are distinguished from lines whose pin was set for a whole old word", () => {
     const sentence = (tokens: string[], words: string[], word_of_token: number[]): TokenizedSentence => ({ text: words.join(" "), ids: [], tokens, words, word_of_token });
     const source = sentence(["▁I"], ["I"], [0]);
     const whole = sentence(["▁책을", "▁있"], ["책을", "있"], [0, 1]);
@@ -85,7 +85,7 @@ describe("lines", () => {
     expect([partly(other, split, ["있", "I"]), partly(other, split, ["간다", "I"])]).toEqual([[true], [false]]);
   });
 
-  it("distinguish a given prefix from tokens that were written before the first changed step", () => {
+  it("of which some steps are changed leave earlier tokens unchanged, which are distinguished from a given prefix", () => {
     const pin: Change = { kind: "pin", site: "cross", layer: null, head: null, queries: [3], keys: [0] };
     const explanation = { forced: 3, changes: [pin], facts: {}, target: { tokens: ["▁우리는", "▁오늘", "▁어제", "▁간다"] } } as unknown as Explanation;
     expect([numGiven(explanation, [7, 8]), numGiven(explanation, []), numGiven(explanation, [7, 8, 9])]).toEqual([2, 0, 3]);
@@ -100,6 +100,7 @@ describe("lines", () => {
     const [before, between, after] = ["나는 책을 읽었다", "나는 재미있는 학생은 재미있는 책을 읽었다", "나는 간다"].map(sentence);
     const at = (target: TokenizedSentence, changes: Change[]) => ({ source, target, before: { target: before }, changes, ended: true }) as unknown as Explanation;
     const shown = at(between, []);
+    /** The changes after the line from “책을” to “book” was cut. */
     const cut = setWeight([], scopedEdge("cross", { layer: null, head: null }, [4], [3], shown), 0);
     expect(cut).toEqual([{ kind: "pin", site: "cross", layer: null, head: null, queries: [4], keys: [3], weight: 0, words: ["책을", "book"] }]);
     for (const target of [before, between, after]) expect(describeChange(cut[0], at(target, cut), LANGUAGES.en)).toBe("Cut: 책을 → book (Target → source, all layers, all heads)");
@@ -123,7 +124,7 @@ describe("lines", () => {
     ]);
   });
 
-  it("of nats have the share of the largest number as their strength, and are left out if all numbers are tiny", () => {
+  it("of nats have a strength that is their number divided by the largest number, and are left out if all numbers are tiny", () => {
     const nats = (...values: number[]) => linesOf({ ...mapFrom(Float32Array.from(values), ["a", "b"], ["x", "y"]), quantity: "nats" }, 2, 2).map(({ row, column, strength, negative }) => [row, column, Number(strength.toFixed(2)), negative]);
     expect(nats(0.5, -0.25, 0.02, 0.1)).toEqual([[1, 1, 0.2, false], [0, 1, 0.5, true], [0, 0, 1, false]]);
     expect(nats(20, 0, 0, 0)).toEqual([[0, 0, 1, false]]);

@@ -25,13 +25,13 @@ it("head profiles are saved with one row per head, and missing numbers are saved
   expect(Object.fromEntries(names.map((name, i) => [name, row[i]]))).toEqual({ model: "m", site: "cross", layer: 1, head: 0, sentences: 50, available: 80, offset: "", entropy: 0.25, on_special: 0.5, error: "", effect: -2, bleu: 40, bleu_without: 30.5, changed: 7 });
 });
 
-it("training and validation losses are compared without label smoothing", () => {
+it("the training loss is computed from the perplexity, which excludes label smoothing, if the metrics have it", () => {
   const line = { kind: "train", step: 5, loss: 0.304, perplexity: Math.E };
   expect(trainingLoss([line])).toEqual([[5, 1]]);
   expect(trainingLoss([{ kind: "train", step: 5, loss: 0.304 }])).toEqual([[5, 0.304]]); // the metrics of an old run have no perplexity
 });
 
-it("each other run has its own dash pattern, and a run without points has no line", () => {
+it("in a chart, each run other than the run of the page has its own dash pattern, and a run without points has no line", () => {
   const run = (name: string) => ({ name, metrics: [{ kind: "train", step: 5, loss: 0.3 }] });
   const lines = chartLines([{ name: "training", points: trainingLoss }], run("a").metrics, [run("b"), { name: "empty", metrics: [] }, run("c")]);
   expect(lines.map(({ name, run }) => [name, run])).toEqual([["training", undefined], ["training, b", 0], ["training, c", 2]]);

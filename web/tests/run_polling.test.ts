@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 const WHOLE_MINUTE = 60_000;
 const report = (checkpoints: number[], finished = true) => ({ checkpoints, finished }) as RunReport;
 
-/** Poll a run, and record what the page would show. The request for a checkpoint fails if `shouldFail` returns true. */
+/** Poll a run, and record what the page would show. An error is recorded as its message, and the end of a problem as "". The request for a checkpoint fails if `shouldFail` returns true. */
 function watch(fetchReport: () => Promise<RunReport>, shouldFail: (step: number) => boolean = () => false) {
   const shown = { explained: [] as number[], attempts: [] as number[], problems: [] as string[] };
   const stop = pollRun({
@@ -36,8 +36,8 @@ it("if a checkpoint fails, the other checkpoints are explained, and the failing 
 });
 
 it("a checkpoint that fails once is explained at the next poll, and the problem is cleared", async () => {
-  let isFirst = true;
-  const { shown } = watch(async () => report([1]), () => isFirst && !(isFirst = false));
+  let numRequests = 0;
+  const { shown } = watch(async () => report([1]), () => ++numRequests === 1);
   await vi.advanceTimersByTimeAsync(WHOLE_MINUTE);
   expect([shown.explained, shown.problems]).toEqual([[1], ["", "checkpoint 1", ""]]);
 });

@@ -87,16 +87,16 @@ describe("formulas", () => {
 });
 
 describe("stages", () => {
-  const titles = (...steps: Step[]) => Object.fromEntries((["embed", "state", "project", "compare", "softmax", "output"] as const).map((stage) => [stage, stageName(stage, { steps })]));
+  const stageNames = (...steps: Step[]) => Object.fromEntries((["embed", "state", "project", "compare", "softmax", "output"] as const).map((stage) => [stage, stageName(stage, { steps })]));
 
   it("of a Transformer have positions, projections, q · k and W_O", () => {
     const steps = [vector("query position", 0, 1), vector("product", 1), vector("heads", 1)];
-    expect(titles(...steps)).toEqual({ embed: "embed", state: "state", project: "project", compare: "compare", softmax: "softmax", output: "output" });
-    expect(titles(vector("query position", 0, 0), vector("heads", 1)).embed).toBe("embedding"); // such a model uses positions inside the heads
+    expect(stageNames(...steps)).toEqual({ embed: "embed", state: "state", project: "project", compare: "compare", softmax: "softmax", output: "output" });
+    expect(stageNames(vector("query position", 0, 0), vector("heads", 1)).embed).toBe("embedding"); // such a model uses positions inside the heads
   });
 
   it("of a recurrent model have names that depend on its score function", () => {
-    expect(titles(vector("hidden", 1))).toEqual({ embed: "embedding", state: "recurrentState", project: "recurrentProject", compare: "additive", softmax: "softmax", output: "recurrentOutput" });
+    expect(stageNames(vector("hidden", 1))).toEqual({ embed: "embedding", state: "recurrentState", project: "recurrentProject", compare: "additive", softmax: "softmax", output: "recurrentOutput" });
     expect([vector("projected key", 1), vector("position weights", 1), vector("query features", 1), vector("product", 1), vector("score", 1)].map((step) => stageName("compare", { steps: [step] }))).toEqual(["general", "byPosition", "features", "compare", "score"]);
     expect(stageName("compare", { steps: [vector("query", 2), vector("key", 3), vector("score", 6)] })).toBe("dot");
   });

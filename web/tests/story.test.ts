@@ -39,7 +39,7 @@ describe("the story", () => {
     expect(IS_DONE[0](scene({ explanation: undefined }))).toBe(false);
   });
 
-  it("names the cross-attention head with the largest effect", () => {
+  it("names the cross-attention head whose silencing lowers the log-probability most", () => {
     expect(decisiveCrossHead(explanation([]))).toEqual([0, 1]);
     expect(decisiveCrossHead(undefined)).toBeNull();
   });

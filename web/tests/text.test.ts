@@ -85,7 +85,7 @@ describe("words", () => {
     expect(splitWords("a\u200db 👩👧")).toEqual(["a\u200db", "👩", "👧"]);
   });
 
-  it("of two texts are aligned by their longest common substrings", () => {
+  it("of two texts are found at corresponding offsets, because the texts are aligned by their longest common substrings", () => {
     expect(alignedOffsets([..."ab⁇cd"], [..."abXYcd"])).toEqual([0, 1, 2, 4, 5, 6]);
     expect(alignedOffsets([], [..."ab"])).toEqual([2]);
   });

@@ -1,7 +1,8 @@
-/** Tests of the translation page: offsets, addresses, events, links between words, history and draft. */
+/** Tests of the translation page: offsets, addresses, arrow keys, events, links between words, history and draft. */
 
 import { describe, expect, test } from "vitest";
 
+import { indexAfterArrowKey } from "../src/translate/dom";
 import { Choices, MAX_CHOICES, readDraft, tagsOf, writeDraft } from "../src/translate/draft";
 import { addEntry, MAX_CHARACTERS, MAX_ENTRIES, readHistory, writeHistory, type Entry } from "../src/translate/history";
 import { checkAnswer, IN_STREAM, parseEvent, readEvents, RefusedError } from "../src/translate/server";
@@ -42,6 +43,12 @@ test("a probability between 0 and 1 is never rounded to 0% or 100%", () => {
   expect([0, 0.004, 0.81, 0.996, 1].map(percent)).toEqual(["0%", "< 1%", "81%", "> 99%", "100%"]);
 });
 
+test("arrow keys move through a list in a circle, and enter it at the first or the last element", () => {
+  expect([0, 1, 2].map((current) => indexAfterArrowKey(current, 1, 3))).toEqual([1, 2, 0]);
+  expect([0, 1, 2].map((current) => indexAfterArrowKey(current, -1, 3))).toEqual([2, 0, 1]);
+  expect([indexAfterArrowKey(-1, 1, 3), indexAfterArrowKey(-1, -1, 3)]).toEqual([0, 2]);
+});
+
 test("a less probable word has a stronger tint", () => {
   expect([null, 0.9, 0.6, 0.3, 0.1].map(tint)).toEqual([0, 0, 1, 2, 3]);
 });
@@ -54,7 +61,7 @@ describe("events", () => {
     expect(events).toEqual([{ name: "a", data: { x: 1 } }, { name: "b", data: 2 }]);
     expect(parseEvent('event: c\ndata: "d: e"')).toEqual({ name: "c", data: "d: e" });
   });
-  test("named error end the stream with an exception", async () => {
+  test("with the name `error` end the stream with a RefusedError", async () => {
     const read = async () => {
       for await (const event of readEvents(stream('event: error\ndata: {"error":"too slow"}\n\n'))) void event;
     };
@@ -171,7 +178,7 @@ describe("the draft of a tab", () => {
     expect(tagsOf(input, readDraft(store))).toEqual(["<polite>"]);
     expect([{ ...input, text: "You go." }, { ...input, target: "de" }, { text: "I go." }].map((other) => tagsOf(other, readDraft(store)))).toEqual([undefined, undefined, undefined]);
   });
-  test("keeps a chosen translation until the model's own translation is chosen", () => {
+  test("keeps a chosen translation until the model's own translation is chosen or MAX_CHOICES newer translations are chosen", () => {
     const store = memory();
     const choices = new Choices(store);
     choices.set("a", version("one"));

@@ -3,8 +3,11 @@
 import { NO_WORD } from "./words";
 import type { SiteWeights } from "./model";
 
+/** How word alignments are read from cross-attention. The weights of some heads are averaged. */
 export interface ReadOut {
+  /** The heads that are averaged, each as [layer, head]. */
   heads: [number, number][];
+  /** 0 if the links of a token are read at the step that writes the token. 1 if they are read one step later, when the token is the input. */
   shift: number;
   /** If this is a number, each source word is also linked to the target word with the largest weight, provided this weight is larger than
    * this number. If it is null, each target word has only one link. */
@@ -28,7 +31,8 @@ export function defaultReadOut(layers: number, heads: number): ReadOut {
   return { heads: Array.from({ length: heads }, (_, head) => [layer, head]), shift: 0 };
 }
 
-/** The average weights between words over the heads of a read-out, with the axes (target word, source word). */
+/** The average weights between words over the heads of a read-out, with the axes (target word, source word). `sourceWords` and `targetWords`
+ * contain the index of the word of each token. */
 function wordWeights({ shape, values }: SiteWeights, { heads, shift }: ReadOut, sourceWords: readonly number[], targetWords: readonly number[]): number[][] {
   const lastWord = Math.max(NO_WORD, ...sourceWords);
   const keyWords = [...sourceWords, lastWord]; // `</s>` counts as part of the last word
@@ -37,9 +41,9 @@ function wordWeights({ shape, values }: SiteWeights, { heads, shift }: ReadOut, 
     if (word === NO_WORD) return;
     const tokensOfWord = targetWords.filter((other) => other === word).length;
     for (const [layer, head] of heads) {
-      const row = ((layer * shape[1] + head) * shape[2] + token + shift) * shape[3];
+      const rowStart = ((layer * shape[1] + head) * shape[2] + token + shift) * shape[3];
       keyWords.forEach((key, i) => {
-        if (key !== NO_WORD) result[word][key] += values[row + i] / heads.length / tokensOfWord;
+        if (key !== NO_WORD) result[word][key] += values[rowStart + i] / heads.length / tokensOfWord;
       });
     }
   });
@@ -97,7 +101,8 @@ function pharaoh(links: readonly Link[]): string {
   return [...links].sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([source, target]) => `${source}-${target}`).join(" ");
 }
 
-/** The alignments of several read-outs. The first read-out is the read-out of the model. */
+/** The alignments of several read-outs. The first read-out is the read-out of the model. `sourceWords` and `targetWords` contain the index of
+ * the word of each token. */
 export function alignments(weights: SiteWeights, modelReadOut: ReadOut | null, sourceWords: readonly number[], targetWords: readonly number[]): WordAlignment[] {
   const [layers, heads] = weights.shape;
   const mainReadOut = modelReadOut ?? defaultReadOut(layers, heads);

@@ -4,7 +4,7 @@ import type { Change } from "../lib/changes";
 import type { Site } from "./model_file";
 import type { Edit, SiteWeights, WeightRow } from "./model";
 
-/** Sums of weights below this value are treated as 0. */
+/** A sum of weights that is below this value is treated as 0. */
 const MIN_SUM = 1e-12;
 
 /** The edit that applies these changes; null if there are no changes. Changes that silence heads are always applied last, so that a

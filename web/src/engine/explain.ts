@@ -128,6 +128,7 @@ export class Explainer {
     checkChanges(changes, forwardPass(this.#model, source.ids, before.ids, null).weights);
     const edit = editFromChanges(changes);
     const first = Math.min(...changes.map(firstStep));
+    // The changes cannot affect the tokens before the step `first`, so these tokens are given to the search as a prefix.
     if (first > prefix.length) prefix = before.ids.slice(0, first);
     const translation = yield* this.#translation(source, request, prefix, edit, true);
     checkRows(changes, Math.max(before.ids.length, translation.ids.length) + 1);
@@ -350,13 +351,13 @@ class SearchRecorder {
   #candidates: SearchStep["candidates"][] = [];
   /** The rows of attention that the tree stores. Each row has `#keys` weights. */
   #rows: Float32Array[] = [];
-  /** In the current step: the attention of each hypothesis, by its slot. */
+  /** In the current step: the attention of each hypothesis, by its index in the state of the model (`slot`). */
   #rowOfSlot: Float32Array[] = [];
   #keys: number;
   #readOut: ReadOut | null;
   #settings: SearchSettings;
   #tokenizer: Tokenizer;
-  /** Whether the most probable candidate has not finished yet. */
+  /** Whether `partial` still returns partial translations: until the most probable candidate has finished. */
   #hasPartials = true;
 
   constructor(model: Model, stored: StoredModel, settings: SearchSettings, keys: number, tokenizer: Tokenizer) {
@@ -423,19 +424,20 @@ class SearchRecorder {
   }
 
   #best(): [number, number] | null {
-    let best: { at: [number, number]; ranking: number } | null = null;
+    /** The best finished candidate so far. `place` is its [step, index]. */
+    let best: { place: [number, number]; ranking: number } | null = null;
     this.#candidates.forEach((candidates, step) =>
       candidates.forEach(({ finished, ranking }, index) => {
-        if (finished && (!best || ranking > best.ranking)) best = { at: [step, index], ranking };
+        if (finished && (!best || ranking > best.ranking)) best = { place: [step, index], ranking };
       }),
     );
-    return (best as { at: [number, number] } | null)?.at ?? null;
+    return (best as { place: [number, number] } | null)?.place ?? null;
   }
 }
 
 /** The statistics of each layer and head. Each number is a mean over the queries. */
 function statistics({ shape: [layers, heads, queries, keys], values }: SiteWeights, site: Site): Statistics {
-  const specialKey = site === "decoder" ? 0 : keys - 1;
+  const specialKey = site === "decoder" ? 0 : keys - 1; // the position of `<s>` in the target, or of `</s>` in the source
   const table = (measure: (weight: number, query: number, key: number) => number): Table =>
     Array.from({ length: layers }, (_, layer) =>
       Array.from({ length: heads }, (_, head) => {
@@ -446,6 +448,7 @@ function statistics({ shape: [layers, heads, queries, keys], values }: SiteWeigh
       }),
     );
   return {
+    // `Math.abs` turns −0, the entropy of a row in which one weight is 1, into 0.
     entropy: table((weight) => (weight > 0 ? -weight * Math.log(weight) : 0)).map((row) => row.map((value) => value && Math.abs(value))),
     token_effect: null,
     distance: table((weight, query, key) => weight * Math.abs(query - key)),

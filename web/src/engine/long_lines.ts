@@ -40,7 +40,7 @@ function spansBetween(text: string, boundary: RegExp): Span[] {
   return [...ends, text.length].map((end, i) => [i ? ends[i - 1] : 0, end]);
 }
 
-/** Merge neighbouring spans until they have `minTokens` tokens, but never beyond `maxTokens`. */
+/** Merge neighbouring spans into parts. A part ends when it has `minTokens` tokens, or when the next span would bring it above `maxTokens`. */
 function mergeSpans(text: string, spans: readonly Span[], countTokens: CountTokens, minTokens: number, maxTokens: number): string[] {
   const parts: string[] = [];
   let [partStart, partEnd, count] = [0, 0, 0];

@@ -1,11 +1,14 @@
-/** The interface of a model for search and explanations. `Transformer` and `Recurrent` implement it. */
+/** The interface of a model for search and explanations. `Transformer` and `Recurrent` implement it.
+ *
+ * The states of a decoder have the axes (row, width). Each row belongs to one hypothesis of the search. A `WeightRow` is something else: the
+ * weights that one query gives to all keys. */
 
 import { concatenate, linear, logSoftmax, rowsOf } from "./arrays";
 import type { Site, StoredModel, Weights } from "./model_file";
 
 export const [PAD, UNKNOWN, BEGIN, END] = [0, 1, 2, 3];
 
-/** Identifies a row of attention weights. */
+/** Identifies a row of attention weights: the weights that one query gives to all keys in one head. */
 export interface WeightRow {
   site: Site;
   layer: number;
@@ -19,9 +22,10 @@ export type Edit = (weights: Float32Array, row: WeightRow) => void;
 /** The hooks of a pass through a model: an edit of the weights, and callbacks that receive intermediate values. */
 export interface Probe {
   edit?: Edit | null;
-  /** Receives every row of weights after the edit. */
+  /** Receives every row of weights after the edit, and the index of the hypothesis to which the row belongs. */
   onWeights?: (weights: Float32Array, row: WeightRow, hypothesis: number) => void;
-  /** Receives the input of every attention of a Transformer, before and after its norm. */
+  /** Receives the input of every attention of a Transformer at each position, before and after its norm. It
+   * receives no index of a hypothesis. So, like `onFeedForward`, it may only be used while the state has a single hypothesis. */
   onInput?: (site: Site, layer: number, position: number, state: Float32Array, normed: Float32Array) => void;
   /** Receives intermediate values of each layer at each position: the hidden layer and the output of the feed-forward network, and the
    * output of the whole layer (after the residual connection). */

@@ -17,8 +17,8 @@ export interface QueryRow {
   memory: Memory;
   /** The position of the query. */
   position: number;
-  /** The row of the hypothesis in the state. */
-  row: number;
+  /** The index of the hypothesis in the state. In the encoder, which has no hypotheses, it is 0. */
+  hypothesis: number;
 }
 
 export class MultiHead {
@@ -76,17 +76,18 @@ export class MultiHead {
     return scores;
   }
 
-  /** The concatenated contexts of all heads before W_O, with the axes (row, head × value width). */
+  /** The concatenated contexts of all heads before W_O, with the axes (row, head × value width). `rows` has one query for each row of
+   * `states`. */
   contexts(states: Float32Array, rows: readonly QueryRow[], site: Site, layer: number, probe: Probe): Float32Array {
     const queries = this.queries(states, rows.map(({ position }) => position));
     const contexts = new Float32Array(rows.length * this.heads * this.valueWidth);
-    rows.forEach(({ memory, position, row }, i) => {
+    rows.forEach(({ memory, position, hypothesis }, i) => {
       for (let head = 0; head < this.heads; head++) {
         const weights = this.scores(queries[i], head, position, memory.keys);
         softmax(weights);
         const weightRow = { site, layer, head, query: position };
         probe.edit?.(weights, weightRow);
-        probe.onWeights?.(weights, weightRow, row);
+        probe.onWeights?.(weights, weightRow, hypothesis);
         const contextStart = (i * this.heads + head) * this.valueWidth;
         const valueStart = this.groupOf(head) * this.valueWidth;
         for (let key = 0; key < weights.length; key++) {

@@ -48,14 +48,14 @@ function insertJoiners(text: string): string {
   /** The number of marks since the last other character or joiner. */
   let count = 0;
   for (const character of text) {
-    const isMark = [...character.normalize("NFD")].map(isCombiningMark);
-    if (isMark.every(Boolean)) {
-      if (count + isMark.length > MAX_MARKS) {
+    const areMarks = [...character.normalize("NFD")].map(isCombiningMark);
+    if (areMarks.every(Boolean)) {
+      if (count + areMarks.length > MAX_MARKS) {
         result.push(JOINER);
         count = 0;
       }
-      count += isMark.length;
-    } else count = isMark.length - 1 - isMark.lastIndexOf(false);
+      count += areMarks.length;
+    } else count = areMarks.length - 1 - areMarks.lastIndexOf(false); // the marks at the end of the decomposition
     result.push(character);
   }
   return result.join("");

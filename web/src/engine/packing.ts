@@ -3,12 +3,15 @@
 import type { Packed, Step } from "../lib/format";
 import { base64FromBytes } from "./model_file";
 
+/** A weight is stored as a level from 0 to 255. The first byte is the level rounded to an integer. The second byte is the rest, which lies
+ * between −0.5 and 0.5, in units of 1 / `FINE_STEPS`. */
 const FINE_STEPS = 254;
-const DECIMALS = 1e5;
+/** Ten to the power of the number of decimals that `rounded` keeps. */
+const DECIMAL_FACTOR = 1e5;
 
 /** Round a number to five decimals. Null if the number is not finite. */
 export function rounded(value: number): number | null {
-  return Number.isFinite(value) ? Math.round(value * DECIMALS) / DECIMALS : null;
+  return Number.isFinite(value) ? Math.round(value * DECIMAL_FACTOR) / DECIMAL_FACTOR : null;
 }
 
 /** Pack weights with the axes (…, query, key), accurate to four decimals. Weights that are negative or not finite become 0. */

@@ -4,13 +4,14 @@ import { add, concatenate, dot, linear, rowsOf, sigmoid, softmax, tanh, transpos
 import type { RecurrentArchitecture, Weights } from "./model_file";
 import { END, OutputLayer, Projection, type Model, type Probe, type Sites, type State } from "./model";
 
-/** The state of one direction of a layer, with the axes (row, width). An LSTM also has a cell state. */
+/** The state of a recurrent cell, with the axes (row, width). In the decoder, each row belongs to a hypothesis. Only an LSTM has the cell state
+ * `cell`. */
 interface CellState {
   hidden: Float32Array;
   cell: Float32Array | null;
 }
 
-/** One direction of a layer. */
+/** The recurrent cell (RNN, LSTM or GRU) of one direction of a layer. */
 class Cell {
   readonly width: number;
   #kind: RecurrentArchitecture["cell"];
@@ -166,7 +167,7 @@ export class Recurrent implements Model<RecurrentState> {
     let states = [...source, END].map((id) => this.embed("source", id));
     let last: Float32Array = new Float32Array(0);
     for (const directions of this.#encoder) {
-      const runs = directions.map((cell, direction) => {
+      const runs = directions.map((cell, direction) => { // one pass over the source in each direction
         const isBackward = direction === 1;
         const result: Float32Array[] = [];
         let state = cell.zeroState();

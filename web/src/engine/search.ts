@@ -65,6 +65,7 @@ export function maxLength(settings: SearchSettings, sourceLength: number, prefix
   return Math.max(Math.trunc(sourceLength * settings.max_length_ratio) + settings.extra_tokens, prefixLength + 1);
 }
 
+/** The number of finished hypotheses after which the search ends, if it has a length penalty or a coverage penalty. */
 function maxFinished({ beam, patience_factor: patience }: SearchSettings): number {
   return beam > 1 ? Math.max(1, Math.floor(beam * patience + 0.5)) : 1;
 }
@@ -74,13 +75,14 @@ export function* beamSearch(model: Model, settings: SearchSettings, request: Sea
   checkPrefix(request.prefix);
   const maxSteps = maxLength(settings, request.source.length, request.prefix.length);
   const needsCoverage = settings.coverage_penalty !== 0;
-  /** For each row of the current step: the attention that each source token receives. */
+  /** For each row of the current step, which is a hypothesis: the attention that each source token receives. */
   const attentionOfRow: Float64Array[] = [];
   const probe = coverageProbe(model, request, needsCoverage ? attentionOfRow : null);
   let state: State = model.begin(request.source, { edit: request.edit });
   const finished: Hypothesis[] = [];
   const firstCoverage = needsCoverage ? new Float64Array(request.source.length + 1) : null;
   let slots: Slot[] = [{ history: [], score: 0, logProb: 0, origin: -1, coverage: firstCoverage }];
+  /** Whether the best candidate of any step so far has finished. */
   let hasBestFinished = false;
   for (let step = 0; slots.length; step++) {
     attentionOfRow.length = 0;
@@ -120,10 +122,10 @@ function coverageProbe(model: Model, { edit, onWeights }: SearchRequest, attenti
   if (!attentionOfRow) return { edit, onWeights };
   return {
     edit,
-    onWeights: (weights, weightRow, row) => {
-      onWeights?.(weights, weightRow, row);
+    onWeights: (weights, weightRow, hypothesis) => {
+      onWeights?.(weights, weightRow, hypothesis);
       if (weightRow.site !== "cross" || weightRow.layer !== cross!.layers - 1) return;
-      const sum = (attentionOfRow[row] ??= new Float64Array(weights.length));
+      const sum = (attentionOfRow[hypothesis] ??= new Float64Array(weights.length));
       weights.forEach((weight, key) => (sum[key] += weight / cross!.heads));
     },
   };

@@ -14,6 +14,7 @@ const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 const ABBREVIATION =
   /^(?:mrs?|ms|dr|prof|st|mt|vs|fig|vol|gen|col|capt|lt|sgt|rev|hon|sen|gov|messrs|mme|mlle|hr|fr|nr|bzw|ca|sra?|dra|e\.g|i\.e|z\.b|d\.h|u\.a|u\.s|u\.k)$/i;
 const INITIAL = /^(?:[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z])$/;
+/** How many characters before a full stop may belong to an abbreviation or to the number of a list item. */
 const MAX_ABBREVIATION = 12;
 /** Languages without spaces between sentences. (Thai, for example, has no spaces between words, but has spaces between sentences.) */
 const WITHOUT_SPACE_BETWEEN_SENTENCES = ["zh", "zho", "cmn", "ja", "jpn", "yue", "wuu", "lzh"];
@@ -54,7 +55,8 @@ function trim(text: string, [start, end]: Span): Span {
   return [start, end];
 }
 
-/** Replace the parts of a text by their translations. */
+/** Replace the parts of a text by their translations. Spaces between two parts are replaced by the separator of the target language.
+ * Anything else between two parts, such as a line break, stays the same. */
 export function replaceParts(text: string, spans: readonly Span[], translated: readonly string[], language: string): string {
   const separator = WITHOUT_SPACE_BETWEEN_SENTENCES.includes(language.toLowerCase().split(/[-_]/)[0]) ? "" : " ";
   let [result, previous] = ["", 0];

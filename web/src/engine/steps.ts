@@ -1,4 +1,5 @@
-/** Traces the computation of one attention weight step by step, as in src/jumok/analysis/trace.py. */
+/** Traces the computation of one attention weight step by step, as in src/jumok/analysis/trace.py. The weight is a cell of an attention
+ * map. (In the formulas of recurrent models, "cell" means the recurrent cell.) */
 
 import type { Cell, CellSteps, Step } from "../lib/format";
 import { add, concatenate, dot, logSoftmax, rowsOf, softmax, tanh } from "./arrays";
@@ -14,7 +15,7 @@ const vector = (name: string, formula: string, values: Float32Array): Step => ({
 const overKeys = (name: string, formula: string, values: Float32Array): Step => ({ name, formula, over: "keys", ...packFloats(values, [values.length]) });
 const number = (name: string, formula: string, value: number): Step => ({ name, formula, over: "number", ...packFloats(Float32Array.of(value), []) });
 
-/** The steps of one cell. `source` and `target` are token ids without special tokens. */
+/** The steps that compute the weight of one cell. `source` and `target` are token ids without special tokens. */
 export function traceCell(model: Model, source: Ids, target: Ids, cell: Cell, edit: Edit | null): CellSteps {
   const site = model.sites[cell.site];
   const queries = (cell.site === "encoder" ? source : target).length + 1;
@@ -105,16 +106,17 @@ function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[]
   const scores = attention.scores(queries[query], head, query, memory.keys);
   yield overKeys("scores", "e", scores);
   yield number("score", "eᵢ", scores[key]);
-  const isAllowed = (row: number, column: number) => (cell.site === "decoder" && column > row ? 0 : 1);
-  yield overKeys("allowed", "1 if the query may attend to the key, else 0", scores.map((_, column) => isAllowed(query, column)));
+  /** 1 if the query of this row may attend to the key of this column, else 0. */
+  const allowedAt = (row: number, column: number) => (cell.site === "decoder" && column > row ? 0 : 1);
+  yield overKeys("allowed", "1 if the query may attend to the key, else 0", scores.map((_, column) => allowedAt(query, column)));
   if (cell.site === "decoder" && queries.length > 1) {
-    const mask = Float32Array.from({ length: queries.length * scores.length }, (_, i) => isAllowed(Math.floor(i / scores.length), i % scores.length));
+    const mask = Float32Array.from({ length: queries.length * scores.length }, (_, i) => allowedAt(Math.floor(i / scores.length), i % scores.length));
     yield { name: "mask", formula: "allowed, for every query", over: "cells", ...packFloats(mask, [queries.length, scores.length]) };
   }
   const visible = cell.site === "decoder" ? query + 1 : memory.keys.length;
   yield* weightSteps(scores, visible, memory.values.map((row) => row.subarray(valueStart, valueStart + attention.valueWidth)), cell, edit);
   const visibleMemory = { keys: memory.keys.slice(0, visible), values: memory.values.slice(0, visible) };
-  const heads = attention.contexts(queryStates[query], [{ memory: visibleMemory, position: query, row: 0 }], cell.site, cell.layer, { edit });
+  const heads = attention.contexts(queryStates[query], [{ memory: visibleMemory, position: query, hypothesis: 0 }], cell.site, cell.layer, { edit });
   const output = attention.out.apply(heads);
   yield vector("heads", "the contexts of all heads, concatenated", heads);
   yield vector("output", "heads · W_O", output);

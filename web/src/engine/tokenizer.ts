@@ -59,7 +59,7 @@ export class Tokenizer {
         if (this.#byteIds) this.#byteIds[byte] = id;
         return Uint8Array.of(byte);
       }
-      if ("ndx".includes(type)) this.#ids.set(token, id);
+      if ("ndx".includes(type)) this.#ids.set(token, id); // normal, user-defined and unused tokens: see `StoredTokenizer.types`
       if (type === "n") [this.#lowest, this.#highest] = [Math.min(this.#lowest, this.#scores[id]), Math.max(this.#highest, this.#scores[id])];
       if ([PAD, BEGIN, END].includes(id)) return new Uint8Array(0);
       return encoder.encode(id === UNKNOWN ? UNKNOWN_TEXT : token.replaceAll(SPACE, " "));
@@ -175,7 +175,7 @@ export class Tokenizer {
   /** The index of the word of each token; −1 for special tokens. */
   #wordOfToken(text: string, ids: readonly number[]): number[] {
     const decoded = decodeUtf8(ids.flatMap((id) => [...this.#tokenBytes[id]]));
-    const space = decoded[0]?.[0] === " " ? 1 : 0;
+    const space = decoded[0]?.[0] === " " ? 1 : 0; // the number of spaces before the text, which `decode` removes
     const characterOfByte = decoded.flatMap(([, bytes], i) => new Array<number>(bytes).fill(i));
     let byte = 0;
     const escapedSpans = ids.map((id): Span => {

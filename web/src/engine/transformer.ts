@@ -27,13 +27,13 @@ function makeNorm({ norm_kind: kind, width }: TransformerArchitecture, weights: 
   }
   return (states) => {
     const result = new Float32Array(states.length);
-    for (let row = 0; row < states.length; row += width) {
+    for (let start = 0; start < states.length; start += width) {
       let [sum, squares] = [0, 0];
-      if (kind === "layer") for (let i = 0; i < width; i++) sum += states[row + i];
-      const mean = sum / width;
-      for (let i = 0; i < width; i++) squares += (states[row + i] - mean) ** 2;
+      if (kind === "layer") for (let i = 0; i < width; i++) sum += states[start + i];
+      const mean = sum / width; // 0 for the norm "rms", which subtracts no mean
+      for (let i = 0; i < width; i++) squares += (states[start + i] - mean) ** 2;
       const factor = 1 / Math.sqrt(squares / width + EPSILON);
-      for (let i = 0; i < width; i++) result[row + i] = (states[row + i] - mean) * factor * gain[i] + (bias ? bias[i] : 0);
+      for (let i = 0; i < width; i++) result[start + i] = (states[start + i] - mean) * factor * gain[i] + (bias ? bias[i] : 0);
     }
     return result;
   };
@@ -75,7 +75,7 @@ class FeedForward {
   }
 
   /** Returns the output of the whole layer, after the residual connection. `report` is called with the hidden layer, the output of the
-   * network and the output of the layer. Each of these arrays contains all rows. */
+   * network and the output of the layer. Each of these arrays contains all rows of `states`. */
   apply(states: Float32Array, report?: (hidden: Float32Array, networkOutput: Float32Array, layerOutput: Float32Array) => void): Float32Array {
     const hidden = this.#widen.apply(this.#around.input(states));
     for (let i = 0; i < hidden.length; i++) hidden[i] = this.#activation(hidden[i]);
@@ -127,7 +127,7 @@ export class Embedding {
 export interface TransformerState extends State {
   /** For each decoder layer: the keys and values of the source. */
   sources: Memory[];
-  /** For each row and decoder layer: the keys and values of the target so far. */
+  /** For each hypothesis and decoder layer: the keys and values of the target so far. */
   caches: Memory[][];
 }
 
@@ -176,7 +176,7 @@ export class Transformer implements Model<TransformerState> {
       const normed = self.around.input(states);
       this.#reportInput(probe, "encoder", layer, 0, states, normed);
       const memory = self.attention.memory(normed, [...ids.keys()]);
-      const rows = ids.map((_, position) => ({ memory, position, row: 0 }));
+      const rows = ids.map((_, position) => ({ memory, position, hypothesis: 0 }));
       states = self.around.addTo(states, self.attention.attend(normed, rows, "encoder", layer, probe));
       states = feedForward.apply(states, this.#feedForwardReport(probe, "encoder", layer, 0));
     });
@@ -198,16 +198,16 @@ export class Transformer implements Model<TransformerState> {
       const normed = self.around.input(states);
       this.#reportInput(probe, "decoder", layer, position, states, normed);
       const newMemory = self.attention.memory(normed, tokens.map(() => position));
-      const rows: QueryRow[] = tokens.map((_, row) => {
-        const memory = state.caches[row][layer];
-        memory.keys.push(newMemory.keys[row]);
-        memory.values.push(newMemory.values[row]);
-        return { memory, position, row };
+      const rows: QueryRow[] = tokens.map((_, hypothesis) => {
+        const memory = state.caches[hypothesis][layer];
+        memory.keys.push(newMemory.keys[hypothesis]);
+        memory.values.push(newMemory.values[hypothesis]);
+        return { memory, position, hypothesis };
       });
       states = self.around.addTo(states, self.attention.attend(normed, rows, "decoder", layer, probe));
       const crossInput = cross.around.input(states);
       this.#reportInput(probe, "cross", layer, position, states, crossInput);
-      const crossRows = tokens.map((_, row) => ({ memory: state.sources[layer], position, row }));
+      const crossRows = tokens.map((_, hypothesis) => ({ memory: state.sources[layer], position, hypothesis }));
       states = cross.around.addTo(states, cross.attention.attend(crossInput, crossRows, "cross", layer, probe));
       states = feedForward.apply(states, this.#feedForwardReport(probe, "decoder", layer, position));
       probe.onLayer?.(layer + 1, states);
@@ -224,24 +224,27 @@ export class Transformer implements Model<TransformerState> {
 
   select(state: TransformerState, order: readonly number[]): TransformerState {
     const copy = ({ keys, values }: Memory): Memory => ({ keys: keys.slice(), values: values.slice() });
-    return { ...state, rows: order.length, caches: order.map((row) => state.caches[row].map(copy)) };
+    return { ...state, rows: order.length, caches: order.map((hypothesis) => state.caches[hypothesis].map(copy)) };
   }
 
-  /** The function that `FeedForward.apply` calls for this probe; undefined if the probe has no `onFeedForward`. `offset` is the position of
-   * row 0. */
-  #feedForwardReport(probe: Probe, side: "encoder" | "decoder", layer: number, offset: number) {
+  /** The function that `FeedForward.apply` calls for this probe; undefined if the probe has no `onFeedForward`. The function receives the
+   * states of consecutive positions. The first of these positions is `firstPosition`. In the encoder these are all positions of the
+   * source. In the decoder this is one position, because a probe with `onFeedForward` assumes that there is only one hypothesis. */
+  #feedForwardReport(probe: Probe, side: "encoder" | "decoder", layer: number, firstPosition: number) {
     const { onFeedForward } = probe;
     if (!onFeedForward) return undefined;
     return (hidden: Float32Array, networkOutput: Float32Array, layerOutput: Float32Array) => {
-      const rows = layerOutput.length / this.#width;
-      const [hiddenRows, networkRows, layerRows] = [hidden, networkOutput, layerOutput].map((values) => rowsOf(values, values.length / rows));
-      for (let i = 0; i < rows; i++) onFeedForward(side, layer, offset + i, hiddenRows[i], networkRows[i], layerRows[i]);
+      const numPositions = layerOutput.length / this.#width;
+      const [hiddenRows, networkRows, layerRows] = [hidden, networkOutput, layerOutput].map((values) => rowsOf(values, values.length / numPositions));
+      for (let i = 0; i < numPositions; i++) onFeedForward(side, layer, firstPosition + i, hiddenRows[i], networkRows[i], layerRows[i]);
     };
   }
 
-  #reportInput(probe: Probe, site: Site, layer: number, offset: number, states: Float32Array, normed: Float32Array): void {
+  /** Call `onInput` of the probe, if it has one, for each position of `states`. The first of these positions is `firstPosition`. As in
+   * `#feedForwardReport`, a decoder state must have only one hypothesis. */
+  #reportInput(probe: Probe, site: Site, layer: number, firstPosition: number, states: Float32Array, normed: Float32Array): void {
     if (!probe.onInput) return;
     const inputs = rowsOf(normed, this.#width);
-    rowsOf(states, this.#width).forEach((row, i) => probe.onInput!(site, layer, offset + i, row, inputs[i]));
+    rowsOf(states, this.#width).forEach((state, i) => probe.onInput!(site, layer, firstPosition + i, state, inputs[i]));
   }
 }

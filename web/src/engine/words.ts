@@ -73,7 +73,7 @@ function splitClusters(characters: readonly string[], start: number, end: number
 /** Join neighbouring clusters into words. Each cluster of a script without spaces becomes a word of its own. */
 function joinSpaced(characters: readonly string[], clusters: readonly Span[]): Span[] {
   const spans: Span[] = [];
-  let isOpen = false;
+  let isOpen = false; // whether the next cluster may continue the last word
   for (const [start, end] of clusters) {
     const unspaced = isUnspaced(characters[start]);
     if (isOpen && !unspaced) spans[spans.length - 1] = [spans[spans.length - 1][0], end];

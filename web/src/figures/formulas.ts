@@ -21,6 +21,7 @@ export function forgetting(root: HTMLElement): void {
   draw();
 }
 
+/** The points of the regression, each as [x, y]. */
 const POINTS: [number, number][] = [[0, 0], [1, 10], [2, 40]];
 const KERNELS: { name: Bilingual; similarity: (distance: number) => number }[] = [
   { name: { en: "triangular", ko: "삼각" }, similarity: (distance) => Math.max(0, 1 - distance) },
@@ -33,12 +34,12 @@ export function kernels(root: HTMLElement): void {
   const choice = element("select", { "aria-label": translate({ en: "kernel", ko: "커널" }) }, ...KERNELS.map(({ name }) => element("option", {}, translate(name))));
   const draw = () => {
     const x = query.value();
-    const similarities = POINTS.map(([place]) => KERNELS[choice.selectedIndex].similarity(Math.abs(x - place)));
+    const similarities = POINTS.map(([pointX]) => KERNELS[choice.selectedIndex].similarity(Math.abs(x - pointX)));
     const sum = similarities.reduce((a, b) => a + b, 0);
-    const weights = similarities.map((k) => (sum ? k / sum : 0));
+    const weights = similarities.map((similarity) => (sum ? similarity / sum : 0));
     const answer = weights.reduce((total, weight, i) => total + weight * POINTS[i][1], 0);
     out.replaceChildren(
-      bars(POINTS.map(([place, value]) => `x = ${place}, y = ${value}`), weights),
+      bars(POINTS.map(([pointX, pointY]) => `x = ${pointX}, y = ${pointY}`), weights),
       element("p", {}, `f(${digits(x)}) = ${digits(answer)}`),
     );
   };
@@ -49,7 +50,7 @@ export function kernels(root: HTMLElement): void {
   draw();
 }
 
-/** The additive score of the example on the page: one query and two keys. */
+/** The additive score of the example on the page: one query and two keys. The keys are 0 and log(3) / 2, and their values are 1 and 3. */
 export function additive(root: HTMLElement): void {
   const draw = () => {
     const scores = [0, Math.log(3) / 2].map((key) => energy.value() * Math.tanh(query.value() + key));
@@ -82,7 +83,7 @@ export function residual(root: HTMLElement): void {
   draw();
 }
 
-/** The number of multiplications of each type of layer for n tokens. */
+/** The number of multiplications of each type of layer for n tokens, if the width d is 512. */
 export function cost(root: HTMLElement): void {
   const rows: [Bilingual, string, (n: number, d: number) => number][] = [
     [{ en: "self-attention", ko: "셀프 어텐션" }, "n²·d", (n, d) => n * n * d],
@@ -118,7 +119,7 @@ export function clocks(root: HTMLElement): void {
   draw();
 }
 
-/** Efficient and softmax attention on the same two keys. */
+/** Efficient and softmax attention on the same two keys. Their values are 10 and 20. */
 export function efficient(root: HTMLElement): void {
   const keys = [[0, 0], [Math.log(3), 0]];
   const draw = () => {

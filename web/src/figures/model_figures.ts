@@ -37,6 +37,7 @@ function loadEngine(): Promise<Engine> {
   return loading;
 }
 
+/** The answer of the engine to a request. Partial answers are ignored. */
 function answer<Result>(engine: Engine, operation: string, request: Parameters<Engine["answer"]>[1]): Result {
   const progress = engine.answer(operation, request);
   for (;;) {
@@ -167,9 +168,10 @@ export function divisor(root: HTMLElement): void {
     const query = rows.reduce((best, _, row) => (distance(row) < distance(best) ? row : best), 0);
     const cell: Cell = { site: "cross", layer: 0, head: 0, query, key: 0 };
     const { steps } = answer<CellSteps>(engine, "steps", { sentence, beam: 1, cell });
-    const scores = steps.filter((step) => step.over === "keys").map((step) => ({ name: step.name, values: [...floats(step)] }));
-    const scaled = scores.find(({ name }) => name.includes("score")) ?? scores[0];
+    const stepsOverKeys = steps.filter((step) => step.over === "keys").map((step) => ({ name: step.name, values: [...floats(step)] }));
+    const scaled = stepsOverKeys.find(({ name }) => name.includes("score")) ?? stepsOverKeys[0];
     const width = floats(steps.find(({ name }) => name === "query") ?? steps[0]).length;
+    /** The scores q·k before they are divided by √d. */
     const raw = scaled.values.map((score) => score * Math.sqrt(width));
     const divideBy = slider({ en: "divide by", ko: "나누는 수" }, { min: 0.5, max: width, step: 0.1, value: Math.sqrt(width) }, (v) => digits(v, 1), () => draw());
     const result = element("div");
@@ -209,6 +211,7 @@ export function wordOrder(root: HTMLElement): void {
   const out = element("div", { "aria-live": "polite" });
   root.append(out);
   const draw = (engine: Engine) => {
+    /** Swap a word with the word before it. */
     const move = (i: number) => {
       words = [...words.slice(0, i - 1), words[i], words[i - 1], ...words.slice(i + 1)];
       draw(engine);

@@ -6,6 +6,7 @@ import { isSite, type Explanation, type Site, type TokenizedSentence } from "./f
 import { joinTokens, tokenLabels, tokensOf } from "./maps";
 import type { Strings } from "./strings";
 
+/** Sets all weights of the chosen heads to 0. In every change, the layer null means all layers, and the head null means all heads. */
 export interface Silence {
   kind: "silence";
   site: Site;
@@ -13,6 +14,7 @@ export interface Silence {
   head: number | null;
 }
 
+/** Sets one weight, that is, one cell of a map. */
 export interface Paint {
   kind: "paint";
   site: Site;
@@ -25,6 +27,7 @@ export interface Paint {
   words?: [string, string];
 }
 
+/** Determines which share of the attention of some queries goes to some keys. */
 export interface Pin {
   kind: "pin";
   site: Site;
@@ -117,8 +120,8 @@ export function scopedEdge(site: Site, scope: { layer: number | null; head: numb
   return { site, ...scope, queries, keys, ...(chosenIn && { chosenIn }) };
 }
 
-/** The names of the row and the column of an edge in an explanation. If the edge has all tokens of a word, the name is the word.
- * (The tokens themselves may be single bytes.) If the edge has only some tokens of a word, the name consists of these tokens. */
+/** The names of the row and the column of an edge in an explanation. If the indices of the edge are all tokens of a word, the name is the word.
+ * (The tokens themselves may be single bytes.) If the indices are only some tokens of a word, the name consists of these tokens. */
 export function edgeWords(explanation: Explanation, { site, queries, keys }: Pick<Edge, "site" | "queries" | "keys">): [string, string] {
   const [rows, columns] = tokenLabels(explanation, site);
   const name = (sentence: TokenizedSentence, labels: string[], indices: readonly number[], first = 0) => {
@@ -181,7 +184,7 @@ export function describeChange(change: Change, explanation: Explanation, text: S
   return `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
 
-/** Whether a pin was set for only some tokens of a word. The word is looked up in the translation in which the pin was
+/** Whether the reader set a pin for only some tokens of a word. The word is looked up in the translation in which the pin was
  * chosen. This is either the translation before all changes or the current translation. */
 function isForTokens(pin: Pin, explanation: Explanation): boolean {
   const { before, target } = explanation;
@@ -214,8 +217,8 @@ export function isWithoutEffect(change: Change, { target, ended }: Pick<Explanat
   return Math.min(...queries) >= target.tokens.length + Number(ended);
 }
 
-/** How many of the `forced` tokens are a given prefix. The other `forced` tokens were written before the first changed step and stay the
- * same. `prefix` is the prefix of the request, if it is known. */
+/** How many of the `forced` tokens are a prefix that the reader has given. The other `forced` tokens were written before the first changed
+ * step and stay the same. `prefix` is the prefix of the request, if it is known. */
 export function numGiven({ forced, changes, facts }: Pick<Explanation, "forced" | "changes" | "facts">, prefix?: readonly number[]): number {
   if (prefix) return Math.min(prefix.length, forced);
   return facts.given_tokens ?? (firstChangedStep(changes) === forced ? 0 : forced);

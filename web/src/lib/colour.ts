@@ -26,7 +26,8 @@ const scales = {
 
 export type Theme = keyof typeof scales;
 
-/** The colour of a weight, little-endian RGBA as canvases store it. The square root spreads small weights. */
+/** The colour of a weight as a number whose bytes are red, green, blue and alpha in little-endian order, as in the pixels of a canvas. The
+ * square root spreads small weights. */
 export function weightColour(theme: Theme, weight: number, scaleMax = 1): number {
   return scales[theme].sequential[Math.round(255 * Math.sqrt(Math.min(Math.max(weight / scaleMax, 0), 1)))];
 }

@@ -28,8 +28,9 @@ export interface Contrast {
 /** The first step at which the tokens differ; null if the texts are equal, even if their tokens differ. */
 export function firstDifferentStep(own: Explanation, expected: Explanation): number | null {
   if (own.target.text === expected.target.text) return null;
-  const [left, right] = [own, expected].map(({ target }) => [...target.ids, -1]);
-  const step = left.findIndex((id, i) => id !== right[i]);
+  // −1 stands for the end of a translation. So a translation also differs from a longer translation that begins with the same tokens.
+  const [ownIds, expectedIds] = [own, expected].map(({ target }) => [...target.ids, -1]);
+  const step = ownIds.findIndex((id, i) => id !== expectedIds[i]);
   return step < 0 ? null : step;
 }
 
@@ -68,6 +69,7 @@ function wordAt({ target }: Explanation, step: number): number {
 export function sourceEffects(own: Measures, expected: Measures, step: number): number[] | null {
   if (!own.erasure || !expected.erasure) return null;
   const words = own.erasure.shape[1];
-  const [left, right] = [floats(own.erasure), floats(expected.erasure)];
-  return Array.from({ length: words }, (_, word) => right[step * words + word] - left[step * words + word]);
+  /** The changes of log-probabilities if a word is deleted. A word that raises log p has a negative change. */
+  const [ownChanges, expectedChanges] = [floats(own.erasure), floats(expected.erasure)];
+  return Array.from({ length: words }, (_, word) => expectedChanges[step * words + word] - ownChanges[step * words + word]);
 }

@@ -5,7 +5,8 @@ import { mapFrom, type AttentionMap } from "./maps";
 
 const END = "</s>";
 
-/** The target words, `</s>`, and the tokens that belong to no word, in this order: the label of each and the steps that write it. */
+/** The columns of `headWordEffects`: the target words, then `</s>`, then the tokens that belong to no word. `labels` has the label of each
+ * column, and `steps` has the steps that write it. */
 function wordSteps({ target, ended }: Explanation): { labels: string[]; steps: number[][] } {
   const steps: number[][] = target.words.map(() => []);
   const rest: number[] = [];

@@ -10,10 +10,14 @@ export function isSite(name: string | null | undefined): name is Site {
   return SITES.includes(name as Site);
 }
 
+/** Packed weights: src/jumok/analysis/packing.py. */
 export interface Packed {
   shape: number[];
+  /** "causal" if only the weights of keys that are not after the query are stored. The other weights are 0. */
   layout: "full" | "causal";
+  /** The weight of the code 255. */
   scale: number;
+  /** One byte per weight, in base64. */
   codes: string;
   /** A second byte per weight, if four decimals are stored. */
   fine?: string;
@@ -164,7 +168,9 @@ export interface Explanation {
   score: number | null;
   log_prob: number | null;
   log_probs: (number | null)[];
+  /** Whether the translation ends with `</s>`. False, for example, if it has reached the maximum length. */
   ended: boolean;
+  /** How many of the first tokens of the translation were not chosen by the search. */
   forced: number;
   candidates: NextTokens[];
   attention: Partial<Record<Site, Packed>>;
@@ -213,7 +219,9 @@ export interface HeadProfile {
   effect: number;
   bleu: number;
   bleu_without: number;
+  /** How many translations change without the head. */
   changed: number;
+  /** The sentences whose translations lose most log-probability without the head. */
   strongest: { source: string; target: string; effect: number; with_head: string; without_head: string }[];
 }
 

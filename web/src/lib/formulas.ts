@@ -10,6 +10,7 @@ export function sinusoid(position: number, dimension: number, width: number): nu
 
 /** How much of the schedule after the warm-up is done at a step, from 0 to 1, as in `Plan.progress`. */
 function progress(step: number, { warmup, steps, plan = [[0, steps]] }: Training): number {
+  /** The share that is done at the step `from`. */
   let [share, from] = [0, warmup];
   plan.forEach(([, total], i) => {
     const end = Math.min(plan[i + 1]?.[0] ?? step, step);

@@ -9,8 +9,9 @@ export interface Layout {
   cell: number;
   /** The height of a cell. In maps of long sentences, cells are higher than wide, so that the labels of rows are readable. */
   row: number;
-  /** The position of the first cell: the room for the labels of rows and of columns. */
+  /** The x coordinate of the first cell. The labels of rows are to its left. */
   left: number;
+  /** The y coordinate of the first cell. The labels of columns are above it. */
   top: number;
   width: number;
   height: number;
@@ -26,6 +27,7 @@ export interface Style {
   theme: Theme;
   /** The value at the end of the colour scale. */
   scaleMax: number;
+  /** Whether the colour scale has a side for numbers below 0. */
   signed: boolean;
 }
 
@@ -48,7 +50,7 @@ const MIN_SLANTED = 1.6;
 /** The height that a row needs for its label. Rows are lower if all rows together would be higher than `MAX_ROWS_HEIGHT`. */
 export const LABEL_HEIGHT = 16;
 const MAX_ROWS_HEIGHT = 960;
-/** Numbers below this absolute value are not written into their cells. */
+/** A number is written into its cell if its absolute value is at least this. */
 const MIN_WRITTEN = 0.05;
 
 /** The estimated width of a text in ems: Hangul and Chinese characters are about twice as wide as Latin ones. */
@@ -120,8 +122,13 @@ function* labelPositions(map: AttentionMap, layout: Layout) {
     };
 }
 
+/** The smallest width of a cell in which a number is readable. */
+const MIN_CELL_WITH_NUMBER = 34;
+/** The smallest width of a cell that is drawn with a gap around it. Smaller cells are drawn as pixels of an enlarged image. */
+const MIN_CELL_WITH_GAP = 12;
+
 function hasNumbers(layout: Layout): boolean {
-  return layout.cell >= 34;
+  return layout.cell >= MIN_CELL_WITH_NUMBER;
 }
 
 /** A number as text that is short enough for a cell. */
@@ -161,7 +168,7 @@ export function drawMap(canvas: HTMLCanvasElement, map: AttentionMap, layout: La
 
 function drawCells(context: CanvasRenderingContext2D, map: AttentionMap, { cell, row, left, top }: Layout, style: Style): void {
   if (!map.values.length) return;
-  if (cell >= 12) {
+  if (cell >= MIN_CELL_WITH_GAP) {
     context.strokeStyle = STROKE_COLOURS[style.theme];
     for (let i = 0; i < map.values.length; i++) {
       const [x, y] = [left + (i % map.columns) * cell, top + Math.floor(i / map.columns) * row];

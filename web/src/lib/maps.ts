@@ -140,20 +140,24 @@ export function edgeWeight(explanation: Explanation, { site, layer, head, querie
   return count ? total / count : 0;
 }
 
-/** Whether the row of a token shows the step that reads the token, instead of the step that writes the token. */
+/** Whether the row of a token shows the step that has the token as its input, instead of the step that writes the token. */
 export function isShifted(explanation: Explanation, choice: Choice): boolean {
   return choice.combination === "read-out" && explanation.alignments[0]?.shift === 1;
 }
 
+/** Move each row to the place of the row before it. The last row stays, because no row comes after it. */
 function shiftRowsUp(table: Float32Array, keys: number): Float32Array {
   const shifted = table.slice();
   shifted.copyWithin(0, keys);
   return shifted;
 }
 
+/** The rows or the columns of a map as groups of tokens. Each list has one entry per group. */
 interface Grouping {
   labels: string[];
+  /** The positions of the tokens of each group. */
   tokens: number[][];
+  /** The index of the word of each group, or −1. */
   words: number[];
 }
 

@@ -7,7 +7,7 @@ import { combineHeads, headWeights, makeMap, tableMap, withoutSpecials, type Att
 export type Measure = "weight" | "norm" | "gradient" | "erasure";
 export const MEASURES: Measure[] = ["weight", "norm", "gradient", "erasure"];
 
-/** In nats. If all words of a row together change the log-probability by less than this, the row has no shares. */
+/** A number of nats. If all words of a row together change the log-probability by less than this, the row has no shares. */
 const MIN_CHANGE = 0.01;
 
 /** Whether a measure is computed on the whole model, so that it is the same for all heads. */

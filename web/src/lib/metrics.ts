@@ -104,7 +104,7 @@ function isStringArray(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-/** The mean over rows of the largest weight. */
+/** The largest weight of each row, averaged over the rows. */
 export function sharpness(map: AttentionMap): number {
   let total = 0;
   for (let row = 0; row < map.rows; row++) total += Math.max(0, ...map.values.subarray(row * map.columns, (row + 1) * map.columns));

@@ -41,6 +41,7 @@ function readData(): PageData {
   return JSON.parse(document.getElementById("jumok-data")?.textContent || "{}") as PageData;
 }
 
+/** Whether two cells are at the same place of the same map. Other fields, such as the steps of a cell, are not compared. */
 export function sameCell(a: Cell, b: Cell): boolean {
   return (["site", "layer", "head", "query", "key"] as const).every((name) => a[name] === b[name]);
 }
@@ -166,7 +167,7 @@ class Page {
   #controller = new AbortController();
   /** The state before the current move of a line or slider; null if nothing is being moved. */
   #gesture = $state.raw<Edit | null>(null);
-  /** Whether the reader is moving a line or a slider. Then the current changes are only a preview. */
+  /** Whether the reader is moving a line or a slider. During the move, the current changes are only a preview. */
   isHeld = $derived(this.#gesture !== null);
   /** Whether `#requestLatest` is waiting for an answer. */
   #isRequesting = false;

@@ -3,8 +3,8 @@
 import type { Explanation, RunReport } from "./format";
 
 const POLL_MS = 3000;
-/** How often the explanation by one checkpoint is requested. After that many errors the checkpoint is skipped: its file may be damaged.
- * Deleted checkpoints need no such limit, because the report does not list them. */
+/** How many times the explanation by one checkpoint is requested if there are errors. Then the checkpoint is skipped, because its file may be
+ * damaged. Deleted checkpoints need no such limit, because the report does not list them. */
 const MAX_ATTEMPTS = 3;
 
 export interface PolledRun {

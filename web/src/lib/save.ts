@@ -35,6 +35,7 @@ export function standaloneSvg(drawing: SVGSVGElement, background = "none"): stri
 
 /** An element of the page as SVG: its texts, boxes and drawings. Elements with the class "hidden" are left out. */
 export function renderSvg(root: HTMLElement, background: string): string {
+  // The class "as-figure" makes everything visible without scrolling, so the browser resets how far each element is scrolled.
   const scrolled = Array.from(root.querySelectorAll(".scroll"), (element) => [element, element.scrollLeft] as const);
   root.classList.add("as-figure");
   try {
@@ -106,6 +107,7 @@ function box(element: Element, rect: DOMRect, frame: DOMRect): string {
   const border = parseFloat(style.borderTopWidth);
   if (rect.width && style.backgroundImage.startsWith("repeating-linear-gradient")) return hatching(style.backgroundImage, rect, frame);
   if (!rect.width || (style.backgroundColor === "rgba(0, 0, 0, 0)" && !border)) return "";
+  /** The attributes of the rectangle. Its edge is the middle of the border, because SVG draws half of a stroke on each side of the edge. */
   const inside = `x="${rect.left - frame.left + border / 2}" y="${rect.top - frame.top + border / 2}" width="${rect.width - border}" height="${rect.height - border}" rx="${parseFloat(style.borderTopLeftRadius) || 0}"`;
   return `<rect ${inside} fill="${style.backgroundColor}" stroke="${border ? style.borderTopColor : "none"}" stroke-width="${border}" stroke-dasharray="${style.borderTopStyle === "dashed" ? "3 3" : "none"}"/>`;
 }

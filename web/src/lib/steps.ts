@@ -128,7 +128,8 @@ function short(value: number): string {
   return value !== 0 && Math.abs(value) < 0.01 ? value.toExponential(1).replaceAll("-", "−") : fixed(value);
 }
 
-/** The formulas of the steps with the numbers of this cell inserted, by the name of the step. */
+/** The formulas of the steps with the numbers of this cell inserted, by the name of the step. `key` is the index of the cell's key in the steps
+ * with one number per key. It differs from the key of the cell in a decoder-only model, whose keys begin with the tokens of the source. */
 export function computedFormulas({ steps, key: cellKey }: CellSteps, key = cellKey): Record<string, string> {
   const values = (name: string) => {
     const step = steps.find((entry) => entry.name === name);

@@ -47,7 +47,7 @@ function isAllCrossAttentionSilenced(scene: Scene): boolean {
   return silenced.length > 0 && silenced.every(Boolean);
 }
 
-/** For each step of the story: whether it is done. A step in which the reader only looks is always done. */
+/** For each step of the story: a function that tells whether the step is done. A step in which the reader only looks is always done. */
 export const IS_DONE: ((scene: Scene) => boolean)[] = [
   ({ explanation, sentence, example }) => !!explanation && sentence.trim() === example,
   () => true,
@@ -73,7 +73,7 @@ function repeatsWord({ explanation }: Scene): boolean {
   return target.words.some((word) => /\p{L}/u.test(word) && isRepeated(word));
 }
 
-/** Whether the text differs from that before the changes, and all changes silence heads. */
+/** Whether the translation differs from the translation before the changes, and all changes silence heads. */
 function hasChangedBySilencing({ explanation, changes }: Scene): boolean {
   if (!explanation?.before || !changes.length || changes.some(({ kind }) => kind !== "silence")) return false;
   return explanation.before.target.text !== explanation.target.text;
@@ -86,7 +86,8 @@ function isShorter({ explanation }: Scene): boolean {
 /** The index of the challenge in which silenced heads are counted. How many heads are needed depends on the model and the sentence,
  * so the page shows the smallest number so far. */
 export const FEWEST_HEADS_CHALLENGE = 1;
-/** For each challenge: whether it is solved. Only changes count that the reader made after the challenges were shown. */
+/** For each challenge: a function that tells whether the challenge is solved. It is only called for changes that the reader made after the
+ * challenges were shown. */
 export const CHALLENGES: ((scene: Scene) => boolean)[] = [repeatsWord, hasChangedBySilencing, isShorter];
 
 interface StoryTexts {

@@ -36,7 +36,7 @@ function scriptOf(language: string | undefined): RegExp | undefined {
   }
 }
 
-/** Whether at least two letters, and half of the word, are tokens of one letter. */
+/** Whether a word is read nearly letter by letter: at least two of its letters, and at least half of them, are tokens of their own. */
 function isSpelled(word: string, tokens: readonly string[]): boolean {
   const letters = [...word].filter((character) => /\p{L}/u.test(character)).length;
   const single = tokens.filter((token) => /^▁?\p{L}$/u.test(token)).length;

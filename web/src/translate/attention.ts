@@ -12,7 +12,7 @@ export function readExplanation(answer: unknown): Explanation {
   return checkFormat(answer as Explanation);
 }
 
-/** Make the table of an explanation. Null if the model has no cross-attention. */
+/** Make a table of the cross-attention of an explanation, with one row per target word. Null if the model has no cross-attention. */
 export function attentionTable(explanation: Explanation, theme: Theme): HTMLElement | null {
   if (!explanation.attention.cross) return null;
   const [combination] = combinations(explanation, "cross");

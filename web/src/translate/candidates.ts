@@ -1,7 +1,7 @@
 /** The box with other words at a position of the translation. If the user chooses one of them, the rest of the sentence is translated
  * again. */
 
-import { button, byId, make } from "./dom";
+import { button, byId, indexAfterArrowKey, make } from "./dom";
 import { string } from "./settings";
 import { percent } from "./text";
 import type { Candidate } from "./translation";
@@ -29,8 +29,8 @@ export class CandidateBox {
     return !this.#box.hidden;
   }
 
-  /** Open the box below a word, before its candidates have arrived. Returns a signal, which is aborted when the box closes or opens for
-   * another word. */
+  /** Open the box at a word, before the candidates for this word have arrived. Returns a signal, which is aborted when the box closes or
+   * opens for another word. */
   open(anchor: HTMLElement, word: string, probability: number | null): AbortSignal {
     this.#request.abort();
     this.#request = new AbortController();
@@ -74,7 +74,7 @@ export class CandidateBox {
     this.#list.querySelector("button")?.focus();
   }
 
-  /** Close the box. With `restoresFocus`, the word below which it was opened gets the focus again. */
+  /** Close the box. With `restoresFocus`, the word for which the box was opened gets the focus again. */
   close(restoresFocus = true): void {
     if (!this.isOpen) return;
     this.#request.abort();
@@ -84,7 +84,8 @@ export class CandidateBox {
     this.#anchor = null;
   }
 
-  /** Place the box below the word, or above the word if there is more room. The box stays inside the window. */
+  /** Place the box below the word. If the window has too little room below the word but enough room above it, place the box above the
+   * word. The box is moved sideways so that it stays inside the window. */
   #place(): void {
     if (!this.isOpen || !this.#anchor) return;
     const word = this.#anchor.getBoundingClientRect();
@@ -103,7 +104,8 @@ export class CandidateBox {
     }
     if (!step) return;
     const choices = [...this.#list.querySelectorAll("button")];
-    choices[(choices.indexOf(document.activeElement as HTMLButtonElement) + step + choices.length) % choices.length]?.focus();
+    const current = choices.indexOf(document.activeElement as HTMLButtonElement); // −1 if the focus is on the button that closes the box
+    choices[indexAfterArrowKey(current, step, choices.length)]?.focus();
     event.preventDefault();
   }
 }

@@ -1,4 +1,4 @@
-/** Finds and makes elements. No text is parsed as HTML. */
+/** Finds and makes elements, copies text, and moves the focus in lists. No text is parsed as HTML. */
 
 export function byId<Type extends HTMLElement = HTMLElement>(id: string): Type {
   const element = document.getElementById(id);
@@ -20,6 +20,14 @@ export function button(label: string, onClick: () => void, attributes: Record<st
   const element = make("button", { type: "button", ...attributes }, label);
   element.addEventListener("click", onClick);
   return element;
+}
+
+/** The index of the list element that gets the focus after an arrow key. `step` is 1 for the next element and −1 for the previous element.
+ * After the last element comes the first. If no element of the list has the focus (`current` is −1), the first or the last element gets
+ * the focus. */
+export function indexAfterArrowKey(current: number, step: number, count: number): number {
+  if (current < 0) return step > 0 ? 0 : count - 1;
+  return (current + step + count) % count;
 }
 
 /** Copy a text to the clipboard. If a page of another machine was loaded without TLS, browsers do not allow `navigator.clipboard`, but the

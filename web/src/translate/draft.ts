@@ -1,4 +1,5 @@
-/** Stores the text with its languages and tags, and the translations that the user chose, so that the tab still has them after a reload. */
+/** Stores the text with its languages and tags (for example `<polite>`), and the translations that the user chose. So the tab still has them
+ * after a reload. */
 
 import type { Store } from "./storage";
 import type { TranslationInput } from "./text";

@@ -32,7 +32,7 @@ export class Files {
   readonly #download = byId<HTMLAnchorElement>("download");
   readonly #notes = byId("file-notes");
   #running: AbortController | null = null;
-  /** Returns the text of the status in the current language. It is called again whenever the language changes. */
+  /** Returns the message about the state of the translation in the current language. It is called again whenever the language changes. */
   #statusText = () => "";
 
   constructor(private readonly host: FileHost) {

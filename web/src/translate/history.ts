@@ -12,7 +12,7 @@ export const MAX_ENTRIES = 50;
 /** The limit for all entries together. Browsers store a few million characters per site. */
 export const MAX_CHARACTERS = 500_000;
 
-/** Whether the added text is a continuation of an entry, so that it replaces the entry. The last character of the entry may differ, because
+/** Whether the text of `added` continues the text of `entry`. Then `added` replaces `entry`. The last character of the entry may differ, because
  * a full stop is often deleted before the text continues. */
 function isContinued(entry: Entry, added: Entry): boolean {
   const start = entry.text.length > 1 ? entry.text.slice(0, -1) : entry.text;

@@ -63,7 +63,7 @@ export class TranslationPage implements SentenceHost {
   #hasReceivedWords = false;
   /** Texts of at least this length are translated without word probabilities, because the server has refused a text of this length. */
   #tooLongForWords = Infinity;
-  /** Whether the translation that is shown has no word probabilities because its text is too long. */
+  /** Whether the translation that is shown has no word probabilities, because its text is too long for them. */
   #lacksWords = false;
   readonly #choices = new Choices(session);
 
@@ -85,13 +85,14 @@ export class TranslationPage implements SentenceHost {
     this.#restore();
   }
 
+  /** Draw the sentence view again after a change of the theme. The colours of its attention table depend on the theme. */
   redraw(): void {
     if (this.sentences.length && !this.#view.isHidden) this.#view.open(this.#view.index);
   }
 
   // --- The request ----------------------------------------------------------------------------------------
 
-  /** The fields of every request: the languages, and the API key if there is one. */
+  /** The fields that all requests have: the languages, and the API key if there is one. */
   #languageFields(): Record<string, string> {
     const key = byId<HTMLInputElement>("key").value;
     return { source: this.#source.value, target: this.#target.value, ...(key ? { api_key: key } : {}) };

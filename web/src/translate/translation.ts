@@ -53,17 +53,18 @@ export interface Candidate extends ScoredText {
   probability: number;
 }
 
+/** Convert a translation that the server has sent. `source` is the sentence that was translated. */
 export function readVersion(scored: ScoredText, source: string): Version {
-  const [inSource, inTarget] = [unitOffsets(source), unitOffsets(scored.text)];
-  const words = (scored.words ?? []).map(({ span, probability }): Word => ({ span: [inTarget(span[0]), inTarget(span[1])], probability }));
+  const [sourceOffset, targetOffset] = [unitOffsets(source), unitOffsets(scored.text)];
+  const words = (scored.words ?? []).map(({ span, probability }): Word => ({ span: [targetOffset(span[0]), targetOffset(span[1])], probability }));
   const targetIndexByStart = new Map(words.map(({ span }, index) => [span[0], index]));
   const sourceIndexByStart = new Map<number, number>();
   const sourceWords: Span[] = [];
   const links: [number, number][] = [];
   for (const link of [...(scored.alignment ?? [])].sort((a, b) => a.source[0] - b.source[0])) {
-    const span: Span = [inSource(link.source[0]), inSource(link.source[1])];
-    const target = targetIndexByStart.get(inTarget(link.target[0]));
-    if (target === undefined) continue;
+    const span: Span = [sourceOffset(link.source[0]), sourceOffset(link.source[1])];
+    const target = targetIndexByStart.get(targetOffset(link.target[0]));
+    if (target === undefined) continue; // the target of the link is not one of the words
     if (!sourceIndexByStart.has(span[0])) sourceIndexByStart.set(span[0], sourceWords.push(span) - 1);
     links.push([sourceIndexByStart.get(span[0])!, target]);
   }

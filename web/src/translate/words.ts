@@ -18,6 +18,7 @@ export interface Place {
 /** If a translation has more words than this, it is shown as plain text, because each word would need an element. */
 const MAX_WORDS = 6_000;
 
+/** A place as text, for example "target-0-3". `#placeOf` parses it. */
 const nameOf = (place: Place) => `${place.side}-${place.sentence}-${place.word}`;
 
 export class Words {
@@ -152,7 +153,7 @@ export class Words {
     return { side: side === "source" ? "source" : "target", sentence: Number(sentence), word: Number(word) };
   }
 
-  /** The word of the mirror under the pointer. */
+  /** The word of the mirror under the pointer. The text box covers the mirror, so all elements under the pointer are searched. */
   #placeBehind(event: PointerEvent): Place | null {
     const elements = document.elementsFromPoint(event.clientX, event.clientY);
     const element = elements.find((candidate) => this.#mirror.contains(candidate) && candidate !== this.#mirror);
