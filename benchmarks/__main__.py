@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 TOPICS = ("training", "decoding", "startup", "corpus", "quality", "pictures", "fine_tuning")
 STANDALONE = ("device", "large_corpus", "scale")
 """Modules with their own options, which compare no systems: `python -m benchmarks device --help`."""
-ON_TATOEBA = {"fine_tuning"}
-ON_MULTI30K = {"training", "decoding", "quality"}
+ON_TATOEBA = {"fine_tuning"}  # the topics whose --data is Tatoeba
+ON_MULTI30K = {"training", "decoding", "quality"}  # the topics whose --data is Multi30k
 MULTI30K_FILES = ("train.en", "train.de", "val.en", "val.de", "test_2016_flickr.en", "test_2016_flickr.de")
 RESULTS = Path(__file__).parent / "results"
 ROUNDS = 3
@@ -71,8 +71,9 @@ def _arguments() -> argparse.Namespace:
         "--rounds",
         type=int,
         default=ROUNDS,
-        help=f"rounds in which every system is measured (default {ROUNDS}). It is ignored with --quick, "
-        "which has one round, and for the topics quality, pictures and fine_tuning, whose number is fixed",
+        help=f"number of rounds (default {ROUNDS}). In each round, every system is measured once. The option "
+        "is ignored with --quick, which has one round, and for the topics quality, pictures and fine_tuning, "
+        "which have fixed numbers of rounds",
     )
     parser.add_argument(
         "--work",

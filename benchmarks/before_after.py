@@ -76,8 +76,8 @@ class Workload:
     model_steps: int  # of the model that both trees translate with
     steps: Mapping[str, int]  # by family
     sentences: Mapping[str, int]  # by engine
-    passes: int  # over the sentences
-    starts: int  # of each program
+    passes: int  # how often the sentences are translated
+    starts: int  # how often each program of the topic `startup` is run
     requests: int  # on one connection
     load_seconds: float
 
@@ -201,7 +201,7 @@ class Bench:
     def ready_model(self) -> Path:
         """Return the model that both trees translate with.
 
-        It is the model of --model, or a model that the old tree trains.
+        The option --model names this model. Without the option, the old tree trains it.
         """
         if self._ready is None:
             model = self.model or self._train_model()
@@ -408,7 +408,7 @@ class FigureComparison:
         return self.name.endswith("/s")
 
     def verdict(self, percent: float) -> str:
-        """Return what is wrong, or an empty string."""
+        """Return the problems of the new tree, such as "slower at best", or an empty string."""
         ratios = {"in the median": self.ratio, "at best": self.best}
         losses = {name: 1 - ratio if self.higher_is_better else ratio - 1 for name, ratio in ratios.items()}
         too_slow = [name for name, loss in losses.items() if loss > percent / 100]

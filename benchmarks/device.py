@@ -1,7 +1,8 @@
 """`python -m benchmarks device [--device cuda]`: does jumok run on this accelerator, and how fast?
 
 Every family of models is built on the CPU and copied to the device. Gradients without dropout are compared,
-then updates are timed on both. Larger Transformers are timed on the device alone, in each of its precisions.
+then updates are timed on the CPU and on the device. Larger Transformers are timed only on the device, in each
+of its precisions.
 The report is JSON. Please send it with a description of the machine, even if something failed.
 """
 
@@ -148,7 +149,7 @@ def make_worker(model: Model, batch: Batch) -> Worker:
 
 
 def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
-    """Return the gradients of a batch without dropout, on the CPU."""
+    """Return the gradients of a batch without dropout, copied to the CPU."""
     dropouts = [module for module in model.modules() if isinstance(module, Dropout)]
     probabilities = [dropout.probability for dropout in dropouts]
     for dropout in dropouts:
@@ -182,7 +183,7 @@ def seconds_per_update(model: Model, batch: Batch, seconds: float) -> float:
 
 
 def speed(size: str, device: DeviceConfig, seconds: float) -> float | str:
-    """Return target tokens per second of a Transformer."""
+    """Return target tokens per second of a Transformer, or the error if the device cannot train it."""
     encoder_layers, decoder_layers, width, feed_forward, heads = SIZES[size]
     shape = {"width": width, "feed_forward": feed_forward, "heads": heads}
     depth = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}

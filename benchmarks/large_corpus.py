@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 SYLLABLES = ["ba", "do", "ki", "lo", "me", "nu", "pa", "ri", "so", "tu", "va", "we", "xi", "yo", "za", "fu"]
 NUM_WORDS = 20_000
-WORDS_PER_SENTENCE = (5, 15)
-CHUNK = 100_000
-SAMPLE_SECONDS = 0.5
+WORDS_PER_SENTENCE = (5, 15)  # at least 5 and fewer than 15
+CHUNK = 100_000  # pairs that are generated at once
+SAMPLE_SECONDS = 0.5  # between two samples of memory and disk space
 TOKENIZER_PAIRS = 50_000
 VOCAB_SIZE = 8_000
 
@@ -81,8 +81,8 @@ def make(options: argparse.Namespace) -> dict[str, Any]:
                 )
         temporary.rename(path)
     with path.open(encoding="ascii") as file:
-        learnt = [next(file).rstrip("\n").split("\t") for _ in range(min(TOKENIZER_PAIRS, options.pairs))]
-    sources, targets = zip(*learnt, strict=True)
+        pairs = [next(file).rstrip("\n").split("\t") for _ in range(min(TOKENIZER_PAIRS, options.pairs))]
+    sources, targets = zip(*pairs, strict=True)
     tokenizers = train_tokenizers(sources, targets, TextSettings(), VOCAB_SIZE)
     for name, data in tokenizers_to_files(tokenizers).items():
         (options.work / name).write_bytes(data)

@@ -1,8 +1,8 @@
 """Runs comparisons: in each round, every system is measured once, in a process of its own.
 
-If something else uses the machine for several rounds, all systems are affected alike. The medians over the
-rounds are compared. Before every measurement and after the last, the machine must be idle, unless `--anyway`
-or the topic (`NEEDS_IDLE_MACHINE`) allows a busy machine.
+The medians over the rounds are compared. If the machine becomes slower for several rounds, all systems are
+affected alike, because they take turns. Before every measurement and after the last measurement, the machine
+must be idle. The option `--anyway` and the topics with `NEEDS_IDLE_MACHINE = False` allow a busy machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Results as tables: in a terminal, in docs/performance.md and in docs/quality.md, and on their Korean pages.
 
-`python -m benchmarks.page` writes everything between the two comments of a topic on these pages from
-results/TOPIC.json, so no figure there is typed by hand. A Korean page has the same tables, in English.
+On these pages, a pair of comments marks the section of each topic: `<!-- results: TOPIC -->` and `<!-- end of
+results -->`. `python -m benchmarks.page` replaces the text between them by the tables of results/TOPIC.json,
+so no figure there is typed by hand. A Korean page has the same tables, in English.
 """
 
 from __future__ import annotations

@@ -26,19 +26,19 @@ GLOO_FACTOR = 1.04
 # The share of a link's nominal bits that carry data: Ethernet, IP and TCP headers at 1,500 bytes (computed).
 LINK_SHARE = 0.94
 LATENCY_SECONDS = 1e-3
-"""Per update: four exchanges of a few hundred microseconds between hosts of one rack (assumed)."""
+"""The latency per update, which is assumed: four exchanges between hosts of one rack, 250 µs each."""
 BYTES_PER_WEIGHT = 4
 VOCAB_SIZES = {"tiny": 8_000, "small": 16_000, "base": 32_000, "big": 32_000}
 TOKENS_PER_HOST = {"tiny": 4_096, "small": 4_096, "base": 25_000, "big": 25_000}
-"""Target tokens per update and host; a host with less memory computes them in several batches."""
-SENTENCE_TOKENS = 28
+"""Target tokens per update and host. A host with too little memory computes them in several batches."""
+SENTENCE_TOKENS = 28  # tokens of each source sentence, and of each target sentence
 HOSTS = (1, 2, 10, 100, 1_000)
 GBITS = (1, 10, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One size on a number of hosts with one kind of network."""
+    """The estimates for one size of Transformer on a number of equal hosts with one speed of network."""
 
     size: str
     hosts: int
@@ -55,7 +55,10 @@ class Estimate:
 
 
 def num_parameters(size: str) -> int:
-    """Return the parameters of a Transformer with shared embeddings, without biases and norms."""
+    """Return the number of parameters of a Transformer with shared embeddings.
+
+    Biases and norms are not counted.
+    """
     encoder, decoder, width, feed_forward, _ = SIZES[size]
     of_encoder = encoder * (4 * width**2 + 2 * width * feed_forward)
     of_decoder = decoder * (8 * width**2 + 2 * width * feed_forward)
@@ -78,8 +81,8 @@ def estimate(size: str, hosts: int, gbit: float) -> Estimate:
     exchange = 0.0
     if hosts > 1:
         exchange = sent / (gbit * 1e9 / 8 * LINK_SHARE) + LATENCY_SECONDS + (GLOO_FACTOR - 1) * compute
-    # Weights and gradients; for the owned share of the parameters, the gradients that every other host sends,
-    # and Adam's two moments.
+    # A host stores all weights and their gradients. For its own share of the parameters, it also stores the
+    # gradients that every other host sends, and Adam's two moments.
     memory = 2 * weights + weights * others + 2 * weights / hosts
     speed = hosts * tokens / (compute + exchange)
     return Estimate(size, hosts, gbit, compute, exchange, sent / 1e6, memory / 1e6, speed)

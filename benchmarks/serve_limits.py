@@ -7,8 +7,9 @@ PART is `costs`, `fairness` or `faults`, or `all`. The model is an English–Kor
   server and its workers above idle.
 - fairness: measures the latency of short sentences, first alone, then while a greedy client sends expensive
   requests.
-- faults: stops and kills workers under load, and counts the requests whose status is not 200 or 503. If all
-  workers are stopped or killed, it measures the seconds until /health reports that no worker is ready.
+- faults: pauses workers (SIGSTOP) and kills workers (SIGKILL) under load. It counts the lost requests, whose
+  status is neither 200 nor 503. If all workers are paused or killed, it measures the seconds until /health
+  reports that no worker is ready.
 
 The exit code is 1 if a bound of `BOUNDS` is exceeded, or if a request fails that should succeed. On a busy
 machine, only the counts of requests are meaningful.
@@ -48,7 +49,10 @@ Response = tuple[int, float]
 
 @dataclass(frozen=True)
 class RequestKind:
-    """A kind of requests to one path. The body grows with a size; `largest` is the largest size to try."""
+    """A kind of requests to one path. The body grows with a size, such as a number of lines.
+
+    `largest` is the largest size to try.
+    """
 
     name: str
     path: str
@@ -133,6 +137,7 @@ def _file_kinds() -> Iterator[RequestKind]:
 
 def _explanation_kinds() -> Iterator[RequestKind]:
     cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
+    # Many changes of attention make the request expensive.
     silences = [{"kind": "silence", "site": "cross", "layer": 0, "head": 0}] * 64
     sentences: dict[str, tuple[int, Callable[[int], tuple[str, str | None]]]] = {
         "long translation": (2_000, lambda size: ("I go home.", "😀" * size)),
@@ -157,7 +162,7 @@ def _explanation_kinds() -> Iterator[RequestKind]:
             yield RequestKind(f"/attention/…/{operation}: {name}", path, largest, live_page_request)
 
 
-async def exchange(
+async def timed_exchange(
     port: int,
     method: str,
     path: str,
@@ -185,7 +190,9 @@ async def exchange(
 
 
 def ask(port: int, kind: RequestKind, size: int) -> Response:
-    return asyncio.run(exchange(port, "POST", kind.path, kind.body(size), content_type=kind.content_type))
+    return asyncio.run(
+        timed_exchange(port, "POST", kind.path, kind.body(size), content_type=kind.content_type)
+    )
 
 
 class MemorySampler:
@@ -208,7 +215,7 @@ class MemorySampler:
 
     def _sample(self) -> None:
         while not self._stop.wait(0.01):
-            with contextlib.suppress(OSError):  # a process that ends just now
+            with contextlib.suppress(OSError):  # a worker has just ended
                 self.peak = max(self.peak, self._server.megabytes())
 
 
@@ -240,6 +247,8 @@ def measure_costs(server: Server, options: argparse.Namespace) -> list[str]:
             f"{above:,.0f} MB above idle",
             flush=True,
         )
+        # 413 is accepted. Since the search for the size, the server has measured its speed. It may now refuse
+        # this size as too large.
         if seconds > BOUNDS["seconds"] or above > BOUNDS["MB above idle"] or status not in (200, 413):
             exceeded.append(kind.name)
     return exceeded
@@ -258,7 +267,10 @@ GREEDY_NAMES = (
 
 
 def measure_fairness(server: Server, options: argparse.Namespace) -> list[str]:
-    """Compare the latency of a modest client alone with its latency beside a greedy client."""
+    """Compare the latency of short requests on an idle server with their latency beside a greedy client.
+
+    The modest client sends the short requests. The greedy client sends expensive requests without a pause.
+    """
     seconds = options.seconds or 20
     exceeded = []
     asyncio.run(run_modest_client(server.port, 3))  # warm-up
@@ -288,7 +300,7 @@ async def run_modest_client(port: int, seconds: float) -> list[Response]:
     """Send one short sentence after the other, and return the responses."""
     end, responses = time.monotonic() + seconds, []
     while time.monotonic() < end:
-        responses.append(await exchange(port, "POST", "/translate", json.dumps(SHORT).encode()))
+        responses.append(await timed_exchange(port, "POST", "/translate", json.dumps(SHORT).encode()))
         await asyncio.sleep(0.02)
     return responses
 
@@ -304,7 +316,7 @@ async def run_both_clients(
 
     async def send_greedily() -> None:
         while True:
-            status, _ = await exchange(
+            status, _ = await timed_exchange(
                 port, "POST", kind.path, body, content_type=kind.content_type, address=address
             )
             statuses[status] += 1
@@ -332,7 +344,7 @@ def describe(responses: list[Response]) -> str:
 
 
 def measure_faults(server: Server, options: argparse.Namespace) -> list[str]:
-    """Stop one worker under load, then all workers. Then do the same again, but kill the workers."""
+    """Pause one worker under load, then all workers. Then kill one worker under load, then all workers."""
     exceeded = []
     for signal_sent in (signal.SIGSTOP, signal.SIGKILL):
         name = signal_sent.name
@@ -360,7 +372,7 @@ async def _fault(
 
     async def client() -> None:
         while time.monotonic() < end:
-            status, _ = await exchange(server.port, "POST", "/translate", body)
+            status, _ = await timed_exchange(server.port, "POST", "/translate", body)
             statuses[status] += 1
 
     clients = [asyncio.create_task(client()) for _ in range(16)]
@@ -370,13 +382,14 @@ async def _fault(
         os.kill(pid, signal_sent)
     begin, seconds_to_503 = time.monotonic(), float("inf")
     while all_workers and time.monotonic() < begin + 10:
-        if (await exchange(server.port, "GET", "/health"))[0] == 503:
+        if (await timed_exchange(server.port, "GET", "/health"))[0] == 503:
             seconds_to_503 = time.monotonic() - begin
             break
         await asyncio.sleep(0.02)
     await asyncio.gather(*clients)
-    while (await exchange(server.port, "GET", "/health"))[0] != 200:
+    while (await timed_exchange(server.port, "GET", "/health"))[0] != 200:
         await asyncio.sleep(0.1)
+    # /health answers 200 as soon as one worker is ready. The other workers may still be starting.
     await asyncio.sleep(3)
     return statuses, seconds_to_503
 

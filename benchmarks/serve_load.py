@@ -81,7 +81,10 @@ class Server:
 
 
 async def exchange(port: int, method: str, path: str, body: bytes = b"") -> tuple[int, dict[str, str], bytes]:
-    """Send one request on a new connection. An incomplete response raises EOFError."""
+    """Send one request on a new connection, and return the status, the headers and the body of the response.
+
+    An incomplete response raises EOFError.
+    """
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(HEAD.format(method, path, len(body)).encode() + body)
@@ -237,7 +240,8 @@ def measure_crowd(server: Server, expected: dict[str, str], options: argparse.Na
 def measure_single(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
     """Measure the latency of one client with one sentence per request, and of the library in this process.
 
-    A sentence is translated in all of these ways before the next sentence.
+    The client uses one connection for all requests, or a new connection for each request. Each sentence is
+    translated in all three ways before the next sentence.
     """
     translator = jumok.load(options.model)
     persistent = socket.create_connection(("127.0.0.1", server.port))
@@ -284,7 +288,7 @@ def measure_single(server: Server, expected: dict[str, str], options: argparse.N
 
 
 def measure_kill(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
-    """Kill a worker with SIGKILL under load, and measure the time until another worker is ready.
+    """Kill a worker with SIGKILL under load, and measure the time until its replacement is ready.
 
     Also count the requests that are not answered.
     """
@@ -329,7 +333,7 @@ def measure_restarts(server: Server, expected: dict[str, str], options: argparse
         failed = running.process.wait() != 0
         accepted_ids = {event["request"] for event in running.events() if event["event"] == "request"}
         accepted += len(accepted_ids)
-        lost += len(accepted_ids - load.response_ids) + failed
+        lost += len(accepted_ids - load.response_ids) + failed  # a wrong exit code counts as a lost request
         unaccepted += max(0, load.unanswered - len(accepted_ids - load.response_ids))
     measures = {
         "restarts": 20,
@@ -419,7 +423,8 @@ def main() -> None:
     share = busy_share()
     translator = jumok.load(options.model)
     texts = list(dict.fromkeys(pair.source for pair in generate("test", SENTENCES, polite=0.0)))
-    expected = {text: translator.translate([text])[0].text for text in texts}  # one call per text: no batches
+    # Each text is translated in a call of its own, because texts of one call would be batched.
+    expected = {text: translator.translate([text])[0].text for text in texts}
     results = []
     for name in PARTS if options.part == "all" else [options.part]:
         title, measure, run = PARTS[name]

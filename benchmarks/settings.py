@@ -1,4 +1,4 @@
-"""The models that are compared, as settings of jumok; the other systems build the same models."""
+"""The settings of the compared models, under jumok's names. The other systems build the same models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 VOCAB_SIZE, BATCH_TOKENS, DROPOUT, SMOOTHING = 10_000, 4096, 0.3, 0.1
-MINUTES = 45.0  # time budget; the topic `training` stops when the speed is known
+MINUTES = 45.0  # time budget of a training; the topic `training` ends earlier, when it has measured the speed
 
 # tiny: Transformer-Tiny of Wu et al. 2021. base: the base model of Vaswani et al. 2017
 SIZES: dict[str, dict[str, int]] = {
@@ -41,9 +41,10 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 
 def training_settings(family: str, *, quick: bool) -> dict[str, Any]:
-    """Return the settings of `jumok train`. It derives the number of processes and all other settings.
+    """Return settings for `jumok train`, which derives the number of processes and all other settings.
 
-    Quick runs set no minutes, so training does not measure its speed before the first update.
+    A quick run has a limit of steps, not of minutes. With a limit of minutes, training would first measure
+    its speed, which takes time.
     """
     model = {f"model.{name}": value for name, value in FAMILIES[family].items()}
     return {

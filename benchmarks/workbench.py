@@ -58,7 +58,7 @@ def write_eole_corpus(run: Path) -> Path:
     store, out = open_store(run / "data"), run.parent / f"{run.name}.tokens"
     out.mkdir()
     names = [f"p{token}" for token in range(load_tokenizer(run / "pieces.model").vocab_size)]
-    # eole adds its own four special tokens.
+    # The special tokens are left out, because eole adds its own four special tokens.
     (out / "vocabulary.txt").write_text("\n".join(names[END + 1 :]) + "\n", encoding="utf-8")
     for language, side in (("en", store.source), ("de", store.target)):
         with (out / f"train.{language}").open("w", encoding="utf-8") as file:

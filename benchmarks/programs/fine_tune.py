@@ -48,7 +48,8 @@ def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Pa
         "plain": {"fine_tuning.replay_share": 0, "fine_tuning.interpolate": False},
         "ours": {"replay": _files(split, "old"), "keep": _files(split, "old-valid")},
     }
-    # A copy outside the start model's run folder: inside it, `train` would find old pairs to replay.
+    # The start model is copied out of its run folder. In the run folder, `train` would find the pairs of the
+    # start model and replay them.
     start = split.parent / "given" / f"start-{suffix}"
     if not start.exists():
         start.parent.mkdir(exist_ok=True)

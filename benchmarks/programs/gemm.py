@@ -1,6 +1,6 @@
-"""Measure the peak speed of matrix products on this machine: in single precision, on all cores.
+"""Measure the peak speed of matrix products on this machine, in single precision and on all cores.
 
-The result is the speed of the fastest of some sizes.
+Matrices of several sizes are multiplied. The result is the highest speed.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def write_digits(folder: Path, seed: int) -> None:
-    """Write the digits as one folder per class. A fifth is the test set; the seed selects which."""
+    """Write the digits as one folder per class. The seed selects the fifth that is the test set."""
     import numpy as np
     from sklearn.datasets import load_digits
 

@@ -17,12 +17,12 @@ from benchmarks.programs.report import parse, report
 from benchmarks.settings import BATCH_TOKENS, DROPOUT, FAMILIES, SMOOTHING
 
 REPORT_EVERY = 2  # updates
-WARM_UP = 0.2  # share of the time, from the first report on
+WARM_UP = 0.2  # share of the seconds; they begin with the first report
 STEP = re.compile(r"Step .* bsz: +\d+/ *(\d+)/")  # source tokens / target tokens (captured) / pairs
 
 
 def configuration(tokens: Path, family: str, out: Path) -> dict[str, Any]:
-    """Return eole's configuration. The entropy of attention is not logged, because this would take time."""
+    """Return eole's configuration. eole would need time to log the entropy of attention, so it does not."""
     return {
         "save_data": str(out / "data"),
         "src_vocab": str(tokens / "vocabulary.txt"),
@@ -120,7 +120,7 @@ def main() -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,  # so that its data loaders can be killed with it
+            start_new_session=True,  # so that `killpg` below also kills the data loaders
         )
         try:
             report(target_tokens_per_s=measure_speed(process, options.seconds))

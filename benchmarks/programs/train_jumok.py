@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jumok.training.events import Event
 
 WARM_UP = 0.2  # share of the time
-MIN_REPORTS = 3  # after the first
+MIN_REPORTS = 3  # in addition to the first report
 
 
 def steady_rate(metrics: Path, warm_up_seconds: float) -> float:

@@ -22,7 +22,7 @@ WARM_UP = 5  # updates
 
 
 def update(model: Any, optimiser: torch.optim.Optimizer, batch: Batch) -> int:
-    """Make one update; return its number of target tokens."""
+    """Update the weights with one batch, and return the number of target tokens in the batch."""
     target: Any = batch.target
     labels = target[:, 1:]
     logits = model(

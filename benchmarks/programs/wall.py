@@ -15,7 +15,7 @@ def main() -> None:
             options.command, shell=True, input=options.input, text=True, check=True, capture_output=True
         )
 
-    run()  # fills the file cache; this run is not measured
+    run()  # This run is not measured. It fills the file cache.
     report(seconds=repeat(run, options.seconds))
 
 

@@ -1,4 +1,4 @@
-"""Decoding 1,000 sentences of Multi30k to forced equal lengths, with random weights.
+"""Decoding 1,000 sentences of Multi30k with random weights. All translations are forced to one length.
 
 jumok reads and writes text; the other systems read and write token ids. CTranslate2 runs the same weights in
 int8. First, a grid search chooses CTranslate2's settings and Hugging Face's batch size.
@@ -47,7 +47,7 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
-    """Return the speed of jumok's torch engine relative to Hugging Face, which also runs on torch."""
+    """Return a remark that compares jumok's torch engine with Hugging Face, which also uses torch."""
     ratios = []
     for result in results:
         ours, theirs = (
@@ -126,9 +126,9 @@ def comparison(
 
 
 def tune_ctranslate2(bench: Workbench, options: dict[str, Any]) -> list[System]:
-    """Return the best settings of a grid over workers × threads and batch sizes.
+    """Return CTranslate2 with its fastest settings. All numbers of workers and batch sizes are tried.
 
-    The last system has the fastest of these settings, and the vector instructions that jumok requests.
+    The last system has the fastest settings, and in addition the vector instructions that jumok requests.
     """
     cores = available_cores()
     shares = [(workers, cores // workers) for workers in range(1, cores + 1) if cores % workers == 0]

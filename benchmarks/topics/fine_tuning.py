@@ -26,7 +26,7 @@ TATOEBA_FILES = ("train.en", "train.fr", "dev.en", "dev.fr", "test.en", "test.fr
 MAX_OLD_WORDS, MIN_NEW_WORDS = 8, 12
 NEW_PAIRS, NEW_VALIDATION_PAIRS, NEW_TEST_PAIRS = 2000, 300, 500
 START_STEPS, EPOCHS = 3000, 24  # an epoch is a pass over the new pairs, with or without replay
-LAYERS, VOCAB_SIZE = 2, 4000  # short sentences of few words: a small start model learns more per minute
+LAYERS, VOCAB_SIZE = 2, 4000  # a small start model learns short sentences in fewer minutes
 BATCH_TOKENS = {"start": 1024, "scratch": 512}  # fine-tuning derives 512 for this number of pairs
 MAX_KEEP_LOSS, MIN_GAIN_IN_SPREADS = 1.0, 3.0
 SYSTEMS = {
@@ -60,7 +60,10 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 
 
 def write_split(data: Path, out: Path) -> None:
-    """Write the pairs of each role as two parallel files. The training sets have no source of a test set."""
+    """Write the pairs of each role, such as `old-valid`, as two parallel files.
+
+    No source sentence of a training set is in the validation set or the test set of the same domain.
+    """
     from jumok.data.hold_out import sentence_key
 
     pairs = {
@@ -140,4 +143,5 @@ def _spread(row: Row) -> float:
 
 def _paired(row: Row, start: Row) -> str:
     """Return the difference of each round, between a system and the start model of the same seed."""
-    return " and ".join(f"{own - old:+.1f}" for own, old in zip(row.rounds, start.rounds, strict=True))
+    rounds = zip(row.rounds, start.rounds, strict=True)
+    return " and ".join(f"{bleu - start_bleu:+.1f}" for bleu, start_bleu in rounds)

@@ -16,7 +16,8 @@ __all__ = ["ROUNDS", "comparisons", "remarks"]
 
 ROUNDS = 1  # because each round is a complete training
 MINUTES = 5.0
-CAPTIONS = (("en", 1), ("ko", 1), ("ko", 2))  # language and seed: where a word attends depends on the seed
+CAPTIONS = (("en", 1), ("ko", 1), ("ko", 2))
+"""Languages and seeds. Korean has two seeds, because the attention of a word depends on the seed."""
 
 
 def comparisons(bench: Workbench) -> list[Comparison]:

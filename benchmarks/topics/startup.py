@@ -1,4 +1,4 @@
-"""Time to the first translation and to the next one, with a model like that of the demo."""
+"""Time of the first translation in a new process, and of the next one, with a model like the demo's."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
-    """Return the share of the GEMM peak that jumok's Transformer reaches in model FLOPs."""
+    """Return a remark on the speed of training in model FLOPs, as a share of the peak of matrix products."""
     from jumok.data.store import open_store
     from jumok.text.tokenizer import load_tokenizer
 

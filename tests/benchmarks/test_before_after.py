@@ -1,4 +1,4 @@
-"""The comparison of two source trees. The tests use fake trees, except the slow test."""
+"""The comparison of two source trees. Only the slow test uses the sources of jumok."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def measure_only(monkeypatch: pytest.MonkeyPatch, *measurements: Measurement) ->
 
 
 def fake_measurement(**figures: tuple[float, float]) -> Measurement:
-    """Return a measurement: for each figure, the first number in the old tree, the second in the new."""
+    """Return a measurement with fixed results.
+
+    Each figure has two values. The first is the result in the old tree, the second in the new tree.
+    """
 
     def run(bench: Bench, tree: Tree) -> dict[str, float]:
         return {name: both[tree.name == "new"] for name, both in figures.items()}
@@ -57,7 +60,7 @@ def fake_measurement(**figures: tuple[float, float]) -> Measurement:
     return Measurement(run)
 
 
-def test_ratios_are_taken_round_by_round_and_best_against_best() -> None:
+def test_each_round_has_a_ratio_and_the_best_rounds_have_a_ratio() -> None:
     rate = FigureComparison("tokens/s", [100.0, 50.0, 80.0], [90.0, 55.0, 80.0])
     assert rate.ratios == pytest.approx([0.9, 1.1, 1.0])
     assert (rate.ratio, rate.best) == pytest.approx((1.0, 0.9))
@@ -99,7 +102,7 @@ def test_the_trees_take_turns_and_have_separate_caches(
 ) -> None:
     turns_file = tmp_path / "turns"
     monkeypatch.setenv("TURNS", str(turns_file))
-    monkeypatch.setenv("JUMOK_CACHE", str(tmp_path))  # both trees would use this cache
+    monkeypatch.setenv("JUMOK_CACHE", str(tmp_path))  # must be removed, or both trees would use this cache
     monkeypatch.setattr(before_after, "QUICK", replace(before_after.QUICK, starts=1))
     measure_only(monkeypatch, startup("greeting, s", "-m", "jumok"))
     environment = dict(os.environ)

@@ -1,4 +1,4 @@
-"""The calculations, tables and page of `make bench`, without measuring anything."""
+"""The calculations, tables and pages of `make bench`. These tests measure nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMPARISON = Comparison(
-    "two animals", "tokens/s", [System("jumok", "x"), System("tortoise", "x"), System("peak", "x")]
+    "jumok and a tortoise", "tokens/s", [System("jumok", "x"), System("tortoise", "x"), System("peak", "x")]
 )
 MEASURED: dict[str, list[dict[str, float]]] = {
     "jumok": [{"tokens/s": 90}, {"tokens/s": 100}, {"tokens/s": 1}],
@@ -109,7 +109,7 @@ def test_a_table_shows_the_range_of_the_rounds(tmp_path: Path) -> None:
     assert "One round" in as_text(stored_results(rounds=1))
 
 
-def test_every_topic_has_a_section_on_the_page() -> None:
+def test_every_topic_has_a_section_on_a_page() -> None:
     page = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     for topic in TOPICS:
         assert f"<!-- results: {topic} -->" in page
@@ -119,8 +119,8 @@ def test_every_topic_has_a_section_on_the_page() -> None:
 
 
 def test_a_busy_machine_between_two_systems_ends_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = iter([0.0, 0.0, 0.9])
-    monkeypatch.setattr(measure, "busy_share", lambda: next(busy))
+    busy_shares = iter([0.0, 0.0, 0.9])  # before the first, the second and the third system
+    monkeypatch.setattr(measure, "busy_share", lambda: next(busy_shares))
     monkeypatch.setattr(measure, "MAX_WAIT_SECONDS", 0.0)
     called: list[str] = []
 

@@ -23,7 +23,7 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
-def test_the_arithmetic_of_many_hosts() -> None:
+def test_more_hosts_train_faster_and_need_less_memory_each() -> None:
     one, two, many = (estimate("base", hosts, 1) for hosts in (1, 2, 1000))
     assert one.efficiency == 1
     assert one.sent_megabytes == 0
@@ -34,7 +34,7 @@ def test_the_arithmetic_of_many_hosts() -> None:
 
 
 @pytest.mark.parametrize("name", ["scale.md", "scale.ko.md"])
-def test_the_table_of_the_page_is_the_computed_one(name: str) -> None:
+def test_the_page_has_the_computed_table(name: str) -> None:
     page = (PROJECT / "docs" / name).read_text(encoding="utf-8")
     assert "\n".join(table([1, 10, 100, 1000], [1, 10])) in page
 
@@ -58,6 +58,6 @@ def test_a_large_corpus_is_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_family_agrees_with_itself_on_the_cpu() -> None:
+def test_the_report_for_the_cpu_says_that_every_family_agrees() -> None:
     report = json.loads(run("device", "--device", "cpu", "--seconds", "0.1"))
     assert all(family["agrees"] for family in report["families"].values()), report["families"]

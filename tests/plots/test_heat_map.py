@@ -72,7 +72,7 @@ def test_each_pair_of_words_has_a_cell_with_its_weight() -> None:
     assert tooltip(drawn[6]) == "집에 → home: 0.7000"
 
 
-def test_white_is_one_and_black_is_zero() -> None:
+def test_a_weight_of_one_is_white_and_a_weight_of_zero_is_almost_black() -> None:
     identity = alignment_map(np.eye(2), source=("a", "b"), target=("c", "d"))
     fills = [cell.get("fill") for cell in cells(parse(draw_alignment(identity)))]
     assert fills == ["#ffffff", "#101010", "#101010", "#ffffff"]
@@ -82,7 +82,7 @@ def test_white_is_one_and_black_is_zero() -> None:
 def test_a_larger_weight_is_never_darker(first: float, second: float) -> None:
     drawn = cells(parse(draw_alignment(alignment_map([[first, second]], source=("a", "b"), target=("c",)))))
     shades = [int((cell.get("fill") or "")[1:3], 16) for cell in drawn]
-    assert (shades[0] <= shades[1]) or first > second
+    assert first > second or shades[0] <= shades[1]
 
 
 def test_cells_are_under_their_label_and_do_not_overlap() -> None:
@@ -125,16 +125,16 @@ def test_any_words_make_a_well_formed_picture_without_cut_labels(
     assert_no_label_is_cut(parse(svg))
 
 
-@pytest.mark.parametrize("words", [1, 2, 4, 12, 30, 60])
+@pytest.mark.parametrize("num_words", [1, 2, 4, 12, 30, 60])
 @pytest.mark.parametrize(
     "word", ["집으로", ".", "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverordnung"]
 )
-def test_no_label_is_cut_at_any_size(words: int, word: str) -> None:
-    links = Alignment(frozenset({(0, 0)}), frozenset({(words - 1, words - 1)}))
-    attention = uniform_map((word,) * words, (word,) * words)
+def test_no_label_is_cut_at_any_size(num_words: int, word: str) -> None:
+    links = Alignment(frozenset({(0, 0)}), frozenset({(num_words - 1, num_words - 1)}))
+    attention = uniform_map((word,) * num_words, (word,) * num_words)
     root = parse(draw_alignment(attention, title="A title " * 20, links=links))
     assert_no_label_is_cut(root)
-    assert len(cells(root)) == words * words
+    assert len(cells(root)) == num_words**2
 
 
 def assert_no_label_is_cut(root: ElementTree.Element) -> None:

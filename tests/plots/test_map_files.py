@@ -1,4 +1,4 @@
-"""Maps as files: JSON survives a round trip, and the error for a wrong suffix lists the choices."""
+"""Attention maps are saved as JSON, PNG and SVG, and read again from JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.attention_maps import alignment_map
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHAPES = st.tuples(*[st.integers(1, 3)] * 2, *[st.integers(0, 6)] * 2)
+SHAPES = st.tuples(*[st.integers(1, 3)] * 2, *[st.integers(0, 6)] * 2)  # layers, heads, queries, keys
 WEIGHTS = SHAPES.flatmap(
     lambda shape: numpy_strategies.arrays(np.float32, shape, elements=st.floats(0, 1, width=32))
 )
@@ -68,7 +68,7 @@ def test_json_has_the_title_and_the_links_of_the_picture(tmp_path: Path) -> None
     save(small_map(), tmp_path / "map.json", title="간다", links=links)
     text = (tmp_path / "map.json").read_text(encoding="utf-8")
     document = json.loads(text)
-    assert (document["title"], document["alignment"]) == ("간다", "0-0 1?0")
+    assert (document["title"], document["alignment"]) == ("간다", "0-0 1?0")  # "?" is a possible link
     assert to_json(from_json(text)) == to_json(small_map())
 
 
@@ -123,7 +123,11 @@ def test_a_png_is_written(tmp_path: Path) -> None:
 def test_a_png_shows_hangul_on_a_machine_without_fonts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without glyphs for Hangul, all words of one width would give the same picture."""
+    """Each of the four words gives another picture.
+
+    Without glyphs for Hangul, each syllable would be drawn as the same empty box, and two pictures would be
+    equal.
+    """
     resvg = pytest.importorskip("resvg_py", reason="missing optional part: jumok[png]")
     monkeypatch.setattr(resvg, "svg_to_bytes", partial(resvg.svg_to_bytes, skip_system_fonts=True))
     pictures = set()

@@ -16,7 +16,7 @@ from jumok.plots.page import iframe, live_file_page, served_page, static_page
 
 
 class Scripts(HTMLParser):
-    """The scripts of a page with their types, and every address in it."""
+    """A parser that collects the scripts of a page with their types, and every address in the page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -53,12 +53,12 @@ def test_explanations_are_embedded_as_data() -> None:
 def test_no_sentence_ends_the_script_early(text: str) -> None:
     page = served_page({"text": text})
     assert data_of(page) == {"text": text}
-    assert len(Scripts(page).scripts) == 2
+    assert len(Scripts(page).scripts) == 2  # the data and the program
 
 
 def test_the_page_refers_to_no_other_host() -> None:
     page = static_page(["{}"])
-    assert Scripts(page).addresses == ["data:,"]
+    assert Scripts(page).addresses == ["data:,"]  # the empty icon
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
     assert policy is not None
     assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
@@ -102,7 +102,7 @@ def test_the_address_of_the_documentation_is_in_every_page(
     assert [data_of(page)["docs"] for page in pages] == [address.rstrip("/") + "/"] * 3
 
 
-def test_without_an_address_of_the_documentation_pages_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_have_no_docs_field_if_the_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JUMOK_DOCS", raising=False)
     assert [data_of(page) for page in (static_page(["{}"]), served_page({}))] == [
         {"explanations": [{}]},

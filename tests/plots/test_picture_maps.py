@@ -1,4 +1,7 @@
-"""Maps over a picture: well-formed, bright where the weight is, with the pixels that were given."""
+"""Attention maps that are drawn over a picture.
+
+A dark rectangle covers each patch. Its opacity is lower if the weight of the patch is larger.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def test_the_drawing_has_one_map_per_word_and_the_picture() -> None:
     assert [text.text for text in root.iter(f"{SVG}text")][1:3] == ["원이", "<b>&"]
     groups = root.findall(f"{SVG}g")
     opacities = [[float(cell.get("fill-opacity", "")) for cell in group] for group in groups]
-    assert [row.index(min(row)) for row in opacities] == [4, 4]
+    assert [row.index(min(row)) for row in opacities] == [4, 4]  # the patch with the weight 0.9
     assert min(opacities[0]) == 0
     outlines = [one for one in root.findall(f"{SVG}rect") if one.get("stroke-width")]
     assert len(outlines) == 2

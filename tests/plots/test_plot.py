@@ -80,7 +80,7 @@ def test_plotting_leaves_the_global_settings_alone(ax: Axes) -> None:
 
     before = rcParams.copy()
     plot_attention(MAP, ax)
-    plot_attention(MAP, ax)
+    plot_attention(MAP, ax)  # does not add the font a second time
     assert rcParams == before
     assert [font.name for font in font_manager.fontManager.ttflist].count(fonts.FAMILY) == 1
 

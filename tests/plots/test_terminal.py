@@ -1,4 +1,4 @@
-"""The map in a terminal: cells are under their word, also if words have different widths."""
+"""Attention maps as text. Each column of cells starts under its word, even if widths of words differ."""
 
 from __future__ import annotations
 

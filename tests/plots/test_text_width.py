@@ -80,7 +80,7 @@ def test_ordinary_words_stay_the_same() -> None:
 
 
 @given(st.text(alphabet="ab 가👍", max_size=80), st.floats(min_value=1, max_value=30))
-def test_wrapping_keeps_every_word_and_the_limit(text: str, limit: float) -> None:
+def test_wrapping_drops_no_word_and_only_a_single_word_exceeds_the_limit(text: str, limit: float) -> None:
     lines = wrap(text, limit)
     assert " ".join(lines).split() == text.split()
     assert all(width_in_ems(line) <= limit or " " not in line for line in lines)

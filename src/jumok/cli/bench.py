@@ -35,7 +35,7 @@ def bench(
     Time and memory of self-attention, of efficient, linear and restricted attention, of a recurrent and a
     convolutional layer; operations, sequential steps, longest paths; and why scores are divided by √d.
     """
-    del what  # only attention so far
+    del what  # "attention" is the only value so far
     from jumok.profiling.cost import keep_memory  # start-up
     from jumok.profiling.table import attention_table, check_sizes  # start-up
 

@@ -170,7 +170,7 @@ def _show_leaks(console: Console, report: CorpusReport, noun: str) -> None:
 
 
 def _show_measured_points(console: Console, pairs: int) -> None:
-    """Quote what training reached on corpora of similar size. It says nothing about these pairs."""
+    """Show scores of models of other corpora of similar size. A model of these pairs may score otherwise."""
     from jumok.data.measured_points import nearest_points  # start-up
 
     console.print(
@@ -205,9 +205,9 @@ def _show_fault(console: Console, report: FaultReport, examples: int) -> None:
     from rich.text import Text  # start-up
 
     fault = report.fault
-    fate = localise("{count:,} skipped", count=report.skipped) if fault.skips else localise("kept")
+    skipped_or_kept = localise("{count:,} skipped", count=report.skipped) if fault.skips else localise("kept")
     title, meaning = localise_text(fault.title), localise_text(report.meaning)
-    console.print(f"[yellow]{report.count:>9,} {title}[/] ({fate}): {meaning}")
+    console.print(f"[yellow]{report.count:>9,} {title}[/] ({skipped_or_kept}): {meaning}")
     for example in report.examples[:examples]:
         pair = " ||| ".join(shorten(text) for text in (example.source, example.target) if text)
         # Text, not markup: rich would interpret brackets, backslashes and :names:.

@@ -43,7 +43,8 @@ def complete(
     text_model = load_text_model(model, device=device, precision=precision)
     sampling = Sampling(**sampling_settings) if sample else None
     with closing(InputLines(source)) as texts:
-        # Samples depend on the lines in the same batch, so batches must not depend on timing.
+        # Samples depend on the lines in the same batch. Except on a terminal, where each line is answered at
+        # once, batches must therefore not depend on the time at which lines arrive.
         ready = texts.ready if texts.is_terminal or not sample else None
         for text in text_model.stream(texts, ready=ready, sampling=sampling):
             sys.stdout.write(text + "\n")

@@ -75,7 +75,7 @@ class TrainingDisplay:
     @show.register
     def _(self, event: events.StageStarted) -> None:
         name = localise_text(event.name)
-        if event.name == "validating":  # a part of training: its bar stays
+        if event.name == "validating":  # validation is a part of training, so the bar of the training stays
             self._bar.update(self._training_task, description=name)
             return
         self._bar.update(self._training_task, visible=False)

@@ -257,7 +257,7 @@ def _refusal_reason(source: Path, target: Path, *, overwrite: bool) -> str:
 def _digest(path: Path) -> str:
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:  # `open_document` says why
+    except OSError:  # the error is reported when the document is opened
         return ""
 
 

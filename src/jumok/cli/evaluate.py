@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from jumok.types import Pair
 
 SUSPICIOUS_CHRF = 30.0
-"""Below this score, a test set is checked for swapped sides, which takes a second."""
+"""If chrF is lower than this, the test set is checked for swapped sides. The check takes about a second."""
 
 
 def evaluate(

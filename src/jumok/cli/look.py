@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
     from jumok.server.viewer.service import NamedTranslator
 
-# Suffixes of --out: of a drawn attention map, of the whole explanation.
+# Suffixes of --out. The first group draws the attention map, the second writes the whole explanation.
 MAP_SUFFIXES, EXPLANATION_SUFFIXES = (".png", ".svg"), (".html", ".json", ".npz")
 SENTENCE = "I go home."
 MAX_RUNS = 4  # run folders that one live page watches

@@ -94,7 +94,7 @@ class SegmentTranslator:
         memory_translations = {
             text.with_codes: translation
             for text in segments
-            if isinstance(text, SegmentText) and (translation := self._take_over(text)) is not None
+            if isinstance(text, SegmentText) and (translation := self._stored_translation(text)) is not None
         }
         self.num_from_memory += len(memory_translations)
         from_memory = [
@@ -110,7 +110,7 @@ class SegmentTranslator:
             self.translated[source.strip()] = self._memory[memory_key(source)]
         return [next(new) if stored is None else stored for stored in from_memory]
 
-    def _take_over(self, segment: SegmentText) -> SegmentTranslation | None:
+    def _stored_translation(self, segment: SegmentText) -> SegmentTranslation | None:
         """Return the memory's translation of a segment with placeholders.
 
         Return None if the memory has no translation, or if the translation lacks a placeholder.
@@ -189,6 +189,7 @@ class SegmentTranslator:
         translations = self._translator.translate(
             new,
             scores=False,
+            # A sentence counts twice: when it is translated, and when its word links are computed (`_links`).
             on_progress=lambda done, total: self._report(self._num_done * 2 + done),
             **LINE_BY_LINE,
             **self._search,

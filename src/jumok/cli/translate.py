@@ -247,7 +247,9 @@ def translate(
         closing(_input_lines(source, encoding, pictures=translator.reads_pictures)) as texts,
         _progress_bar(source) as advance,
     ):
-        # Samples and shortlists depend on the lines in the same batch, so batches must not depend on timing.
+        # With samples and shortlists, a translation depends on the lines in the same batch. Except on a
+        # terminal, where each line is answered at once, batches must therefore not depend on the time at
+        # which lines arrive.
         ready = texts.ready if texts.is_terminal or not (sample or shortlist) else None
         for translation in translator.stream(
             texts, ready=ready, n_best=n_best, prefix=prefix, sampling=sampling, scores=as_json, **options

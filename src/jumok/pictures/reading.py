@@ -120,7 +120,8 @@ def _open_picture(path: str | Path) -> Iterator[Any]:
     file = _decode_data_url(str(path)) if _is_data_url(path) else _check_file(Path(path))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about size, which is checked here, and about odd metadata
+            # Pillow warns about large pictures, whose size is checked below, and about odd metadata.
+            warnings.simplefilter("ignore")
             with image_module.open(file, formats=FORMATS) as image:
                 _check_size(label, *image.size)
                 yield image

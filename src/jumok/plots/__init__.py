@@ -1,4 +1,5 @@
-"""Attention maps as SVG, PNG, JSON, in a terminal, on matplotlib's axes and on the page of `web/`; charts.
+"""Drawings of attention maps: as SVG or PNG, in a terminal, on matplotlib's axes, and on the page of `web/`.
 
-This package needs neither torch nor a model, so a stored map can be drawn anywhere.
+The package also stores maps as JSON and draws charts. It needs neither torch nor a model, so a stored map can
+be drawn anywhere.
 """

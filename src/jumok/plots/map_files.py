@@ -95,7 +95,7 @@ def from_json(text: str) -> AttentionMap:
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"This is not an attention map as JSON: {type(error).__name__}: {error}.") from None
-    map_weights(attention)
+    map_weights(attention)  # raises if the weights do not fit the words
     return attention
 
 

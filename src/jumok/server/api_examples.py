@@ -1,7 +1,7 @@
 """Examples of the routes in the OpenAPI document: for curl, Python and JavaScript, ready to be copied.
 
-They are made from the document, with this server's address and languages. If the server requires an API key,
-the user fills in the key. Otherwise an example can be run unchanged.
+The examples are made from the OpenAPI document, with this server's address and languages. If the server
+requires an API key, the user fills in the key. Otherwise an example can be run unchanged.
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ def example_requests(
         for method, operation in operations.items():
             example = None
             properties = request_schema(operation).get("properties", {})
+            # A route that reads a picture has a `file` but no `source` language.
             if "{" not in path and ("file" not in properties or "source" in properties):
                 guarded = "security" in operation
                 example = _example(

@@ -23,7 +23,8 @@ class Metrics:
         registry = self._registry = CollectorRegistry()
         labels = ("method", "route", "status")
         requests = Counter("jumok_requests", "Requests answered", labels, registry=registry)
-        self._count_of = cache(requests.labels)  # there are few combinations of labels, and `labels` is slow
+        # There are few combinations of labels, and `labels` is slow.
+        self._counter_of = cache(requests.labels)
         self.characters = Counter("jumok_characters", "Characters of text received", registry=registry)
         self.worker_deaths = Counter("jumok_worker_deaths", "Workers that died or hung", registry=registry)
         self.reloads = Counter("jumok_reloads", "Reloads of the models", registry=registry)
@@ -39,7 +40,7 @@ class Metrics:
         Gauge(f"jumok_{name}", documentation, registry=self._registry).set_function(read)
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._count_of(method, route, status).inc()
+        self._counter_of(method, route, status).inc()
         self._request_seconds.observe(seconds)
 
     def to_text(self) -> bytes:

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 __all__ = ["Candidate", "TranslatedText", "TranslationPipeline", "to_candidates"]
 
 MARKUP_FACTOR = 4
-"""A document has at most about this many characters per character of its text."""
+"""A document with its markup has at most about this many characters per character of its text."""
 MAX_AHEAD = 1_024
 """Maximum number of sentences of one request in the queue. With more, a large file would slow down all
 clients."""

@@ -181,18 +181,18 @@ def _is_too_large(fields: dict[str, Any], limits: Limits) -> bool:
     """
     q = fields.get("q")
     texts = [text for text in (q if isinstance(q, list) else [q]) if isinstance(text, str)]
-    values_left = MAX_VALUES
-    characters_left = MAX_EXTRA_CHARACTERS + limits.max_characters + sum(map(len, texts))
+    remaining_values = MAX_VALUES
+    remaining_characters = MAX_EXTRA_CHARACTERS + limits.max_characters + sum(map(len, texts))
     stack: list[Any] = [fields]
-    while stack and min(values_left, characters_left) >= 0:
+    while stack and min(remaining_values, remaining_characters) >= 0:
         container = stack.pop()
         if isinstance(container, dict):
-            characters_left -= sum(map(len, container))
+            remaining_characters -= sum(map(len, container))
             container = container.values()
-        values_left -= len(container)
-        characters_left -= sum(len(value) for value in container if isinstance(value, str))
+        remaining_values -= len(container)
+        remaining_characters -= sum(len(value) for value in container if isinstance(value, str))
         stack.extend(value for value in container if isinstance(value, dict | list))
-    return min(values_left, characters_left) < 0
+    return min(remaining_values, remaining_characters) < 0
 
 
 def _parse_number(text: str) -> float:

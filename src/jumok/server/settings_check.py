@@ -60,7 +60,7 @@ def _security_warnings(settings: ServerSettings) -> Iterator[str]:
     if is_public and (not settings.proxies or "*" in settings.proxies):
         yield "Texts and keys cross the network unencrypted. Put a reverse proxy with TLS in front of it."
     if settings.api_keys:
-        read_api_keys(settings.api_keys)
+        read_api_keys(settings.api_keys)  # raises if the file has no keys, or a key that is too short
         if _is_accessible_to_others(settings.api_keys):
             yield f"Others can read or write {settings.api_keys}. Run: chmod 600 {settings.api_keys}"
     if "*" in settings.allowed_origins or "null" in settings.allowed_origins:

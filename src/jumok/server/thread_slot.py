@@ -18,7 +18,11 @@ which is about the time for starting a thread."""
 
 
 class ThreadSlot:
-    """Runs one function at a time in a thread: threads share Python's global lock (GIL) with all requests."""
+    """Runs one function at a time in a thread.
+
+    Several threads would slow down all requests, because only one thread of a process runs Python code at a
+    time (GIL).
+    """
 
     def __init__(self, timeout: float | None = None) -> None:
         """`timeout`: seconds that a request may wait for the thread."""
@@ -59,4 +63,4 @@ class ThreadSlot:
     def _on_end(self, thread: asyncio.Future[Any]) -> None:
         self._free.release()
         if not thread.cancelled():
-            thread.exception()  # retrieve it, or asyncio logs that nobody did
+            thread.exception()  # asyncio would log an exception that is never retrieved

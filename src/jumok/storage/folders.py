@@ -146,7 +146,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def _temporary(path: Path, kind: str = "") -> Path:
-    """Return a random name beside a path.
+    """Return a random name beside a path. `kind` is a part of the name that `remove_leftovers` looks for.
 
     A process id would not be unique: ids are reused, and two containers or machines with a shared folder can
     have processes with the same id. Then one process could write to the files of the other process.

@@ -25,7 +25,7 @@ def acquire_lock(path: Path, *, wait: bool) -> BaseFileLock:
     lock = FileLock(
         path,
         timeout=-1 if wait else 0,
-        thread_local=False,  # a generator may change threads
+        thread_local=False,  # a generator with the lock may be continued in another thread
         fallback_to_soft=False,  # a marker file would not exclude other machines
     )
     try:

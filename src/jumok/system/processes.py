@@ -43,7 +43,8 @@ def _cgroup_limits(root: Path) -> tuple[int, ...]:
             mount, files = root / "sys/fs/cgroup/cpu", ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
         else:
             continue
-        # In a container the path may be the one on the host, and the mount may be the group itself.
+        # In a container, `path` may be a path of the host, and `mount` may be the folder of the group itself.
+        # Files that do not exist are skipped.
         groups = () if ".." in path else Path(path.strip("/")).parts
         for depth in range(len(groups) + 1):
             lines = [line for file in files for line in _lines(mount.joinpath(*groups[:depth], file))]

@@ -105,7 +105,7 @@ class WorkerProcesses(Generic[Item]):
             return None if self._stopped else next(requests, None)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """Start a worker that has answered the first message."""
+        """Start a worker, and return it after it has answered the first message."""
         environment = {**os.environ, "OMP_NUM_THREADS": str(self._cores)}
         with self._lock:
             if self._stopped:

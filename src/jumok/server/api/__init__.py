@@ -1,4 +1,4 @@
-"""The HTTP API: LibreTranslate's routes, version 1, candidate words, files, attention, and captions.
+"""The HTTP API: the routes of LibreTranslate, and jumok's own routes, most of them under /v1/.
 
 Each module lists its `ROUTES`. A new module is added to `API_ROUTES`.
 """

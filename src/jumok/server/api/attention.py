@@ -64,7 +64,7 @@ ShortText = Annotated[
 
 
 def require_single_model(schema: dict[str, Any]) -> None:
-    """Allow only the language pairs that one model translates directly."""
+    """Make the schema of a request allow only language pairs that one model translates directly."""
     schema["anyOf"] = [
         {"properties": {"source": {"const": pair.source}, "target": {"const": pair.target}}}
         for pair in described_service.get().language_pairs.text_pairs

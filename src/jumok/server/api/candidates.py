@@ -78,7 +78,7 @@ async def find_candidates(request: ApiRequest) -> Response:
     for record, candidate in zip(records, to_candidates(records, len(fields.tags)), strict=True):
         text = TranslatedText(fields.q, (span,), ((candidate,),), pair.target)
         described = translation_json(text, options)
-        del described["alternatives"]
+        del described["alternatives"]  # always empty: each candidate word has one translation
         word = {"word": record["word"], "probability": round(record["probability"], 5)}
         candidates.append({**word, **described})
     return JSONResponse({"candidates": candidates})

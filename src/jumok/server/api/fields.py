@@ -95,6 +95,7 @@ def field_error(reason: str) -> PydanticCustomError:
 
 
 def check_string(value: Any, service: Service) -> str:
+    """Return a string. An empty string, array or object counts as a missing field."""
     if not value and not isinstance(value, int | float):
         raise PydanticCustomError("missing", "missing")
     if not isinstance(value, str):
@@ -205,7 +206,7 @@ GlossaryField = Annotated[Any, Checked(lambda value, _: value, _describe_glossar
 
 
 def allow_known_pairs(schema: Schema) -> None:
-    """Allow only targets that each source can be translated into."""
+    """Make the schema of a request allow, for each source, only targets that it can be translated into."""
     pairs = described_service.get().language_pairs
     targets_of = {AUTO: pairs.codes, **{code: pairs.targets(code) for code in pairs.codes}}
     schema["anyOf"] = [

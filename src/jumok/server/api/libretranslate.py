@@ -218,12 +218,13 @@ class FileToTranslate:
         service, target = request.service, request.fields["target"]
         translated = await service.pipeline.translate_all(
             self.segments,
-            self.plan.pivot_paths * len(self.segments),
+            self.plan.pivot_paths * len(self.segments),  # the plan has one path, for all segments
             TranslateOptions(align=True),
             request.client_id,
             self.plan.glossaries,
             on_progress=on_progress,
         )
+        # The path is empty if the text is already in the target language.
         source = next((pair.source for pair in self.plan.pivot_paths[0]), target)
         data = await service.thread_slot.run(
             lambda: document.write([text.segment_translation() for text in translated], target, source)

@@ -148,10 +148,10 @@ def _read_glossaries(value: Any, pivot_paths: set[PivotPath], service: Service) 
             value = json.loads(value)
         if isinstance(value, str):
             named = service.glossaries
-            named.check(value)  # `get` is not called if nothing is translated
+            named.check(value)  # `get` below checks the name only if there is a path
             return {path: named.get(value, path[0].source, path[-1].target) for path in paths}
         return dict.fromkeys(paths, Glossary(_read_terms(value)))
-    # ValueError: the value is not JSON, or has a number of 5,000 digits.
+    # ValueError: the value is not JSON, or it has a number with more digits than Python converts.
     except (DataError, ValueError, RecursionError) as error:
         raise bad_request(f"glossary parameter: {error}") from None
 

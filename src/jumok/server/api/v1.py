@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 
 def _require_one_translation_if_greedy(schema: dict[str, Any]) -> None:
+    """Make the schema of a request allow `greedy` only with an `n_best` of 1, and only known languages."""
     allow_known_pairs(schema)
     one_translation_if_greedy = [
         {"properties": {"greedy": {"enum": [False, "false", None]}}},

@@ -123,6 +123,7 @@ class RunMonitor:
             facts=ModelFacts(
                 recipe.languages.source,
                 recipe.languages.target,
+                # These facts describe a single phase. A run that was trained further has more.
                 {} if record.plan.phases else training_facts(recipe, step, record.plan.revisions),
             ),
         )

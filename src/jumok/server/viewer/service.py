@@ -366,10 +366,10 @@ class ExplanationService:
     def _report_prefixes(
         self, request: ExplainRequest, cached: Explanation, on_partial: Callable[[str], None]
     ) -> None:
-        """Report every prefix of a cached translation, so that the page shows it grow."""
+        """Report every prefix of a cached translation, as if the model were generating it again."""
         translator = self._models[request.model].translator
         if cached.search is None or isinstance(translator, PictureClassifier):
-            return
+            return  # the request contained the translation, or there is none
         tokenizer = translator.tokenizers.target
         for length in range(1, len(cached.target.ids) + 1):
             on_partial(tokenizer.decode(cached.target.ids[:length]))

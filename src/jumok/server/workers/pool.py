@@ -308,6 +308,7 @@ class WorkerHandle:
         if process.stdin is not None:
             process.stdin.close()
         try:
+            # A process that is replaced gets less time, because it has failed or hangs.
             async with asyncio.timeout(STOP_TIMEOUT if self._is_stopping else 0.1):
                 await process.wait()
         except TimeoutError:

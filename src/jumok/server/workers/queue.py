@@ -83,7 +83,7 @@ class WorkQueue:
         self._virtual_time = 0.0  # the virtual time of a new client
         self._virtual_time_updated_at = 0.0
         self._num_long_requests = 0
-        self._last_short_request = -RECENT_SECONDS
+        self._last_short_request = -RECENT_SECONDS  # a time of the event loop; at first long ago
         self._waiting_items = 0
         self._waiting_characters = 0
         self._seconds = 0.0  # of work of all open requests
@@ -218,12 +218,13 @@ class WorkQueue:
         for item in pending:
             self._remove(item)
             if not item.future.cancel() and not item.future.cancelled():
-                item.future.exception()  # retrieve it, or asyncio logs that nobody did
+                item.future.exception()  # asyncio would log an exception that is never retrieved
 
     async def take(self, has_ended: Callable[[], bool] = lambda: False) -> Work:
         """Wait for the next work for a free worker.
 
-        Raises an EOFError if the worker's process has ended; waiting workers check again in `wake_workers`.
+        Raise an EOFError if the worker's process has ended. A waiting worker checks this again whenever
+        `wake_workers` wakes it.
         """
         self._num_free_workers += 1
         try:
@@ -435,7 +436,8 @@ class WorkQueue:
 def _may_add(limit: float, total: float, of_client: float, new: float) -> bool:
     """Return whether a client may add `new` to a total with this limit.
 
-    If the total is 0, it may. Otherwise the client may then have at most twice as much as is still free.
+    If the total is 0, the client may add any amount. Otherwise the client may afterwards have at most twice
+    as much as is still free.
     """
     return not total or of_client + new <= 2 * (limit - total - new)
 
