@@ -266,6 +266,9 @@ def test_padded_batch_accepts_sources_alone_and_refuses_unequal_counts() -> None
         padded_batch([[1], [2]], [[1]])
 
 
+# --- layout_slots ---
+
+
 def test_the_plan_of_100_000_pairs_has_every_pair() -> None:
     """This test takes about 50 ms. With a million pairs, it would take half a second."""
     lengths = np.array(natural_lengths(100_000))

@@ -44,6 +44,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".zst": zstandard.ZstdCompressor().compress,
 }
 
+# All examples of a test share one `tmp_path`. Hypothesis would report that as a mistake.
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 
 
