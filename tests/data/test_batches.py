@@ -141,28 +141,28 @@ def test_a_pair_longer_than_the_batch_is_a_batch_by_itself() -> None:
     assert [0] in pairs_of_epoch(batches, 0)
 
 
-def test_whole_weights_repeat_pairs_and_fractions_sample_them_evenly() -> None:
+def test_a_whole_weight_repeats_each_pair_and_a_fraction_draws_pairs_evenly() -> None:
     batches = Batches(store_in_memory(natural_lengths(600), (2.0, 0.3, 1.5)), batch_tokens=300, seed=5)
     # Pairs 0 to 199 have weight 2, the next 200 weight 0.3, the last 200 weight 1.5.
     epochs = 200
     counts: Counter[int] = Counter()
     for epoch in range(epochs):
-        drawn = Counter(pair for batch in pairs_of_epoch(batches, epoch) for pair in batch)
-        assert all(drawn[pair] == 2 for pair in range(200))
-        assert sum(drawn[pair] for pair in range(200, 400)) == 60
-        assert all(drawn[pair] in (1, 2) for pair in range(400, 600))
-        counts.update(drawn)
+        counts_in_epoch = Counter(pair for batch in pairs_of_epoch(batches, epoch) for pair in batch)
+        assert all(counts_in_epoch[pair] == 2 for pair in range(200))
+        assert sum(counts_in_epoch[pair] for pair in range(200, 400)) == 60  # 0.3 times 200 pairs
+        assert all(counts_in_epoch[pair] in (1, 2) for pair in range(400, 600))
+        counts.update(counts_in_epoch)
     rates = np.array([counts[pair] / epochs for pair in range(200, 400)])
     assert rates.mean() == pytest.approx(0.3)
     assert np.abs(rates - 0.3).max() < 0.15  # five standard deviations
 
 
-def test_a_tiny_weight_still_samples_one_pair() -> None:
+def test_a_tiny_weight_still_draws_one_pair_per_epoch() -> None:
     batches = Batches(store_in_memory([(3, 3)] * 4, (0.01,)), batch_tokens=100, seed=1)
     assert [len(batch) for batch in pairs_of_epoch(batches, 0)] == [1]
 
 
-def test_a_position_has_an_epoch_and_invalid_numbers_are_refused() -> None:
+def test_the_position_of_a_batch_gives_its_epoch_and_invalid_numbers_are_refused() -> None:
     batches = Batches(store_in_memory(natural_lengths(300)), batch_tokens=100, seed=1)
     assert batches.epoch_of(batches.per_epoch - 1) == 0
     assert batches.epoch_of(batches.per_epoch) == 1
@@ -178,10 +178,10 @@ def test_the_order_is_the_same_on_every_machine() -> None:
     assert pairs_of_epoch(batches, 3) == [[11, 1, 7], [0, 10, 5, 6], [2, 3], [8, 9], [4]]
 
 
-# --- sampling ---
+# --- token sampling: the option `sampling` segments each sentence at random ---
 
 
-def sampling_store(folder: Path) -> PairStore:
+def store_with_text(folder: Path) -> PairStore:
     return write_store(
         folder / "data",
         [CorpusPairs("all", pairs_of_lengths(natural_lengths(300)))],
@@ -191,8 +191,10 @@ def sampling_store(folder: Path) -> PairStore:
     )
 
 
-def test_a_sampled_batch_does_not_depend_on_the_batches_read_before(tmp_path: Path) -> None:
-    stored = sampling_store(tmp_path)
+def test_the_random_segmentation_of_a_batch_does_not_depend_on_the_batches_read_before(
+    tmp_path: Path,
+) -> None:
+    stored = store_with_text(tmp_path)
     one, other = (
         Batches(stored, batch_tokens=400, seed=1, tokenizers=TOKENIZERS, sampling=0.3) for _ in range(2)
     )
@@ -203,10 +205,12 @@ def test_a_sampled_batch_does_not_depend_on_the_batches_read_before(tmp_path: Pa
     assert pairs[0] != pairs[1]
 
 
-def test_a_sampled_pair_is_segmented_differently_in_other_epochs_within_limits(tmp_path: Path) -> None:
-    stored = sampling_store(tmp_path)
+def test_a_pair_is_segmented_differently_in_other_epochs_and_batches_keep_their_limits(
+    tmp_path: Path,
+) -> None:
+    stored = store_with_text(tmp_path)
     batches = Batches(stored, batch_tokens=400, seed=1, tokenizers=TOKENIZERS, sampling=0.3)
-    lengths: dict[int, set[int]] = {}
+    lengths: dict[int, set[int]] = {}  # pair → lengths of its source in the four epochs
     for position in range(4 * batches.per_epoch):
         batch = batches.batch(position)
         assert batch.target is not None
@@ -219,16 +223,16 @@ def test_a_sampled_pair_is_segmented_differently_in_other_epochs_within_limits(t
     assert sum(len(pair_lengths) > 1 for pair_lengths in lengths.values()) > 200
 
 
-def test_sampling_needs_a_store_with_text_and_its_tokenizers(tmp_path: Path) -> None:
-    stored = sampling_store(tmp_path)
-    bare = write_store(
-        tmp_path / "bare", [CorpusPairs("x", pairs_of_lengths([(1, 1)]))], TOKENIZERS, max_tokens=9
+def test_token_sampling_needs_a_store_with_text_and_its_tokenizers(tmp_path: Path) -> None:
+    stored = store_with_text(tmp_path)
+    without_text = write_store(
+        tmp_path / "without-text", [CorpusPairs("x", pairs_of_lengths([(1, 1)]))], TOKENIZERS, max_tokens=9
     )
     other = FakeTokenizerPair(source=FakeTokenizer(name="other"))
     with pytest.raises(RecipeError, match="also needs `tokenizers`"):
         Batches(stored, batch_tokens=100, seed=1, sampling=0.1)
     with pytest.raises(RecipeError, match="store_text"):
-        Batches(bare, batch_tokens=100, seed=1, tokenizers=TOKENIZERS, sampling=0.1)
+        Batches(without_text, batch_tokens=100, seed=1, tokenizers=TOKENIZERS, sampling=0.1)
     with pytest.raises(StorageError, match="another tokenizer"):
         Batches(stored, batch_tokens=100, seed=1, tokenizers=other, sampling=0.1)
 
@@ -260,6 +264,9 @@ def test_padded_batch_accepts_sources_alone_and_refuses_unequal_counts() -> None
     assert batch.source.tolist() == [[5, END], [END, PAD]]
     with pytest.raises(DataError, match="2 sources, 1 targets"):
         padded_batch([[1], [2]], [[1]])
+
+
+# --- layout_slots ---
 
 
 def test_the_plan_of_100_000_pairs_has_every_pair() -> None:

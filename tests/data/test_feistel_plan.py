@@ -60,17 +60,18 @@ def test_each_pair_is_used_as_often_as_its_weight_in_every_epoch(
     lengths: list[tuple[int, int]], batch_tokens: int, weight: int, seed: int
 ) -> None:
     source, target = np.array(lengths).T
-    split = len(lengths) // 2
-    corpora = [StoredCorpus("a", 1.0, 0, split), StoredCorpus("b", float(weight), split, len(lengths))]
+    middle = len(lengths) // 2
+    corpora = [StoredCorpus("a", 1.0, 0, middle), StoredCorpus("b", float(weight), middle, len(lengths))]
     store = fake_store(source, target, corpora)
     layout = layout_by_class(store, batch_tokens=batch_tokens)
+    # In a batch, </s> makes a source longer by one token; <s> and </s> make a target longer by two.
     sorted_layout = layout_slots(source + 1, target + 2, corpora, batch_tokens=batch_tokens)
     assert np.array_equal(layout.starts, sorted_layout.starts)  # the same batches, with other pairs in them
     for epoch in (0, 1):
         batches = [layout.pairs_of(seed, epoch, index) for index in range(len(layout.starts) - 1)]
-        used = np.bincount(np.concatenate(batches), minlength=len(lengths))
-        assert (used[:split] == 1).all()
-        assert (used[split:] == weight).all()
+        used_counts = np.bincount(np.concatenate(batches), minlength=len(lengths))
+        assert (used_counts[:middle] == 1).all()
+        assert (used_counts[middle:] == weight).all()
         for pairs in batches:
             rows = len(pairs)
             assert rows == 1 or rows * (target[pairs].max() + 2) <= batch_tokens

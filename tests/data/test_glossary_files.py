@@ -24,6 +24,10 @@ def tmx(terms: dict[str, str]) -> str:
 
 
 def tbx(terms: dict[str, str], entry: str, language: str, section: str) -> str:
+    """Return a term base. The names of the elements `entry`, `language` and `section` depend on the version.
+
+    Each concept also has a second Korean term, which the glossary does not use.
+    """
     entries = "".join(
         f'<{entry}><{language} xml:lang="en-US"><{section}><term>{a}</term></{section}></{language}>'
         f'<{language} xml:lang="ko"><{section}><term>{b}</term></{section}>'
@@ -62,6 +66,7 @@ def test_a_file_that_names_its_languages_can_be_used_in_both_directions(tmp_path
     path = tmp_path / name
     path.write_text(FILES[name], encoding="utf-8")
     glossary = read_glossary(path, source_language="ko", target_language="en")
+    # In a TBX, the second Korean term of each concept is an additional term.
     assert glossary.terms.items() >= {b: a for a, b in TERMS.items()}.items()
 
 
@@ -79,7 +84,11 @@ def test_one_requested_language_decides_the_direction(
     ("name", "text", "message"),
     [
         ("a.tsv", "cat\t고양이\ndog\t개\ncat\t야옹이\n", "'cat': '고양이' on line 1 and '야옹이' on line 3"),
-        ("a.tsv", "고양이\tcat\n개\tdog\njumok\tjumok\n", "seems to be swapped: '고양이' .* ko⇥en"),
+        (
+            "a.tsv",
+            "고양이\tcat\n개\tdog\njumok\tjumok\n",
+            "seems to be swapped: '고양이' .* Add a header that .*: ko⇥en",
+        ),
         ("a.tsv", "cat\t고양이\ndog\t\n", "Line 2 of .* has only one text: 'dog'"),
         ("a.md", "cat", "is not a glossary"),
         ("a.tbx", "<tbx></tbx>", "Two languages are needed"),
@@ -91,6 +100,36 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, name: str, text: 
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         read_glossary(path, source_language="en", target_language="ko")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "advice"),
+    [
+        ("notes.csv", "고양이,cat,a note\n개,dog,no note\n", "Add a header"),
+        ("header.tsv", "source\ttarget\n고양이\tcat\n", "In the header, name these two columns by .*: ko⇥en"),
+        ("languages.tsv", "en\tko\n고양이\tcat\n", "Correct the languages that the file names"),
+        ("memory.tmx", tmx({"고양이": "cat"}), "Correct the languages that the file names"),
+        ("old.tbx", tbx({"고양이": "cat"}, "termEntry", "langSet", "tig"), "Correct the languages"),
+        ("terms.jsonl", '{"source": "고양이", "target": "cat"}\n', "Swap the term and the translation"),
+    ],
+)
+def test_the_advice_for_swapped_languages_depends_on_the_file(
+    tmp_path: Path, name: str, text: str, advice: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=f"seems to be swapped: '고양이' should be English.*{advice}"):
+        read_glossary(path, source_language="en", target_language="ko")
+
+
+@pytest.mark.parametrize("header", ["ko\ten\tnotes", "ko\ten\t"])
+def test_a_header_that_follows_the_advice_turns_a_table_with_notes_around(
+    tmp_path: Path, header: str
+) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text(f"{header}\n고양이\tcat\ta note\n개\tdog\tno note\n", encoding="utf-8")
+    terms = read_glossary(path, source_language="en", target_language="ko").terms
+    assert terms == {"cat": "고양이", "dog": "개"}
 
 
 @pytest.mark.parametrize("text", ["cat\t개\n", "cat\t고양이\ndog\t강아지\n"])

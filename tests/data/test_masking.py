@@ -1,4 +1,7 @@
-"""The number of masked tokens and their replacements are correct, and seed and position determine them."""
+"""The number of masked tokens and their replacements are correct.
+
+The seed and the position of a batch in the run determine which tokens of the batch are masked.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def test_15_per_cent_of_the_tokens_are_chosen_and_80_per_cent_of_these_are_maske
     assert int(batch.source.max()) < VOCAB_SIZE
 
 
-def test_every_position_is_chosen_equally_often() -> None:
+def test_every_token_of_a_sentence_is_chosen_equally_often() -> None:
     chosen = (mask_batch(plain_batch(4000, 20)).target[:, 1:] != PAD).double().mean(dim=0)
     assert chosen[-1] == 0  # </s> is never masked
     torch.testing.assert_close(chosen[:-1], torch.full((20,), 0.15, dtype=torch.double), atol=0.03, rtol=0)
@@ -65,7 +68,7 @@ def test_short_and_padded_sentences_have_a_masked_token_and_keep_their_lengths()
     assert torch.all(batch.source[0, 2:] == PAD)
 
 
-def test_a_batch_depends_only_on_the_seed_and_its_position(tmp_path: Path) -> None:
+def test_a_masked_batch_depends_only_on_the_seed_and_the_position_of_the_batch(tmp_path: Path) -> None:
     pairs = [Pair("", " ".join(f"w{(i * j) % 23}" for j in range(1, 4 + i % 9))) for i in range(40)]
     tokenizers = FakeTokenizerPair()
     store = write_store(tmp_path / "data", [CorpusPairs("text", pairs)], tokenizers, max_tokens=50)
@@ -104,4 +107,4 @@ def test_a_mask_by_sentence_depends_only_on_the_sentence() -> None:
         alone = padded_batch([[]], [[first + 5, 6, 7, 8, 9, 10]])
         labels = mask_tokens(alone, random_uint64_by_sentence(alone), vocab_size=VOCAB_SIZE).target[0, 1:]
         positions.add(int((labels != PAD).nonzero()[0]))
-    assert len(positions) == 6  # every position occurs, not always the same one
+    assert len(positions) == 6  # each of the six tokens is masked in one of the 50 sentences

@@ -146,6 +146,7 @@ def test_a_tmx_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) ->
         open_corpus(tmp_path / "m.tmx", source="de", target="en", columns="1,2")
     with pytest.raises(DataError, match=r"units are in en \(1\).*en-US and en-GB count as one"):
         corpus_at(tmp_path / "n.tmx", tmx(tuv("en-US", "a") + tuv("en-GB", "b")))
+    # The reader looks for languages in the first 1,000 units, and further if a requested language is missing.
     korean_after_1200_units = tmx(*[tuv("en", "a") + tuv("de", "b")] * 1200, tuv("en", "a") + tuv("ko", "c"))
     assert list(corpus_at(tmp_path / "q.tmx", korean_after_1200_units, source="en", target="ko").pairs()) == [
         Pair("a", "c")
@@ -401,6 +402,18 @@ def test_the_rows_of_an_ods_are_pairs(tmp_path: Path) -> None:
     assert list(corpus.numbered_pairs()) == [(2, SAVE), (6, OPEN)]
 
 
+@pytest.mark.parametrize("space", ["", "\n", "\n    "])
+def test_white_space_between_the_paragraphs_of_an_ods_cell_is_not_text(tmp_path: Path, space: str) -> None:
+    """The paragraphs of a cell are joined by one newline, however the XML is indented."""
+    source, target = (
+        f"<table:table-cell>{space}<text:p>{first}</text:p>{space}<text:p>{second}</text:p>{space}"
+        "</table:table-cell>"
+        for first, second in (("one", "two"), ("하나", "둘"))
+    )
+    content = ods(f"<table:table-row>{space}{source}{space}{target}{space}</table:table-row>")
+    assert list(corpus_at(tmp_path / "table.ods", content).pairs()) == [Pair("one\ntwo", "하나\n둘")]
+
+
 @pytest.mark.parametrize("header", [("en", "ko"), ("source", "target"), ("target", "source")])
 def test_a_spreadsheet_whose_header_names_an_alignment_keeps_its_alignments(
     tmp_path: Path, header: tuple[str, str]
@@ -633,7 +646,7 @@ def test_hostile_files_are_refused_quickly_in_little_memory(tmp_path: Path, name
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert "root:" not in str(refusal.value)
+    assert "root:" not in str(refusal.value)  # the beginning of /etc/passwd
     assert time.process_time() - started < 1
     assert peak < 100e6
 

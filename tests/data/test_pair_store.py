@@ -105,6 +105,7 @@ def test_a_store_is_replaced_but_a_foreign_folder_is_not(tmp_path: Path) -> None
 def test_the_remains_of_a_partly_removed_store_are_replaced(tmp_path: Path, num_removed: int) -> None:
     """Version 0.1 removed an old store file by file. A run that was killed then could not be resumed."""
     write(tmp_path / "data")
+    # The first name in alphabetical order is source.ids.
     for name in sorted(path.name for path in (tmp_path / "data").iterdir())[:num_removed]:
         (tmp_path / "data" / name).unlink(missing_ok=True)
     assert not (tmp_path / "data" / "source.ids").exists()

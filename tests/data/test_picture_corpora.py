@@ -59,7 +59,7 @@ def test_a_region_may_belong_to_the_noun_before_a_particle(tmp_path: Path) -> No
         (tmp_path / "c.ko.tsv").write_text(f"a.png\t작은 별이 있다.\t{text}\n")
         [pair] = open_corpus(tmp_path / "c.ko.tsv").pairs()
         assert pair.picture is not None
-        assert pair.picture.regions[0].letters == int(text[2])
+        assert pair.picture.regions[0].letters == int(text[2])  # "1/2:…": two letters of word 1
         assert format_regions(pair.picture.regions) == text
     for text in ("1/0:0,0,0.5,1", "1/:0,0,0.5,1", "1/-1:0,0,0.5,1"):
         (tmp_path / "c.ko.tsv").write_text(f"a.png\t작은 별이 있다.\t{text}\n")

@@ -12,7 +12,8 @@ from jumok.datasets.english_french import PATTERNS, SPLITS, generate
 from jumok.errors import DataError
 from jumok.text.words import split_words
 
-# Pattern, wanted words, pair, alignment in Pharaoh format: `0-1` is sure, `0?1` only possible.
+# The index of the pattern, the words to choose (see `Guided`), the English and the French sentence, and their
+# alignment in Pharaoh format: `0-1` is a sure link, `0?1` is a link that is only possible.
 BY_HAND = [
     (0, "I student", "I am a student.", "Je suis étudiant.", "0-0 1-1 2?2 3-2 4-3"),
     (

@@ -1,11 +1,11 @@
-"""Batches of encoded pairs, padded to a common length, in an order that one integer determines.
+"""Batches of encoded pairs. The seed and the position of a batch, an integer, determine the pairs in it.
 
     batches = Batches(store, batch_tokens=4096, seed=1)
     batch = batches.batch(position)          # position = epoch · per_epoch + index in that epoch's order
 
-The only state is the cached plan of the latest epoch, which depends only on the seed and the epoch. A run
-that resumes at position N therefore reads the same batches from N on as an uninterrupted run.
-`batch_plan.py` lays out the epochs.
+The sentences of a batch are padded to a common length. The only state is the cached plan of the latest epoch,
+which depends only on the seed and the epoch. A run that resumes at position N therefore reads the same
+batches from N on as an uninterrupted run. `batch_plan.py` lays out the epochs.
 
 With token sampling (subword regularisation) a sentence is segmented differently in each epoch, so its length
 is known only when the sentence is used. Batches are then planned for longer sentences, by a factor that is

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumok.data.encodings import check_encoding, is_utf8_instead
-from jumok.data.formats.pair_file import ReadOptions
+from jumok.data.formats.pair_file import HEADER, ReadOptions
 from jumok.data.formats.tbx import open_tbx
 from jumok.data.input_files import InputFile, read_blocks
 from jumok.data.readers import PAIR_FORMATS, find_pair_format
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import PairFile
     from jumok.types import Pair
 
-_TABLES = (".tsv", ".tab", ".txt", ".csv")
+_TEXT_TABLES = (".tsv", ".tab", ".txt", ".csv")
+_TABLES = (*_TEXT_TABLES, ".xlsx", ".xlsm", ".ods")
 
 
 def read_glossary(
@@ -31,9 +32,13 @@ def read_glossary(
     """Read the terms of a file and their translations.
 
     If the file names its languages, `source_language` and `target_language` decide which side is the source.
-    Otherwise, the first column is the source. If a table has no header, its first two columns are read,
-    because further columns may be notes. `encoding` is for text files that are not UTF-8. A file that is
-    valid UTF-8 is read as UTF-8, whatever `encoding` is.
+    Otherwise, the first column is the source, unless the header is `target` and `source` in this order. In a
+    table with more than two columns, the two columns are chosen as for training. If the choice is not clear,
+    the first two columns of a TSV or CSV are read, because further columns may be notes. An XLSX or ODS is
+    refused.
+
+    `encoding` is for text files that are not UTF-8. A file that is valid UTF-8 is read as UTF-8, whatever
+    `encoding` is.
     """
     file = InputFile(path, encoding=check_encoding(encoding))
     if not file.path.is_file():
@@ -54,7 +59,8 @@ def read_glossary(
         swap = bool(options.target) and opened.languages[0] == options.target
     terms: dict[str, str] = {}
     line_of: dict[str, int] = {}
-    for line, pair in _entries(opened, file):
+    dropped: Counter[str] = Counter()
+    for line, pair in _entries(opened, file, dropped):
         term, translation = (pair.target, pair.source) if swap else (pair.source, pair.target)
         if terms.setdefault(term, translation) != translation:
             raise DataError(
@@ -64,11 +70,28 @@ def read_glossary(
         line_of.setdefault(term, line)
     if not terms:
         raise DataError(f"{file.name} has no terms. Is it the right file?")
-    _refuse_swapped(terms, file, options)
+    advice = _advice_if_swapped(
+        file, options, names_languages=bool(named_languages), has_header=dropped[HEADER] > 0
+    )
+    _refuse_swapped(terms, file, options, advice)
     return Glossary(terms)
 
 
-def _refuse_swapped(terms: Mapping[str, str], file: InputFile, options: ReadOptions) -> None:
+def _advice_if_swapped(
+    file: InputFile, options: ReadOptions, *, names_languages: bool, has_header: bool
+) -> str:
+    """Return the end of the error for a glossary whose terms are in the target language: how to mend it."""
+    if names_languages:
+        return "Correct the languages that the file names."
+    if Path(file.plain_name).suffix.lower() not in _TABLES:
+        return "Swap the term and the translation of each entry."
+    header = f"{options.target}⇥{options.source}"
+    if has_header:
+        return f"In the header, name these two columns by their languages: {header}."
+    return f"Add a header that names the languages of these two columns: {header}."
+
+
+def _refuse_swapped(terms: Mapping[str, str], file: InputFile, options: ReadOptions, advice: str) -> None:
     """Raise if most terms are in the target's script, and their translations in the source's script."""
     source, target = find_language(options.source), find_language(options.target)
     if source is None or target is None or not set(source.scripts).isdisjoint(target.scripts):
@@ -83,8 +106,7 @@ def _refuse_swapped(terms: Mapping[str, str], file: InputFile, options: ReadOpti
     if 2 * len(swapped) > len(different):
         raise DataError(
             f"{file.name} seems to be swapped: {swapped[0][0]!r} should be {source.name}, and its "
-            f"translation {swapped[0][1]!r} {target.name}. Put a line above the others that "
-            f"names the languages of the columns: {target.code}⇥{source.code}."
+            f"translation {swapped[0][1]!r} {target.name}. {advice}"
         )
 
 
@@ -102,13 +124,13 @@ def _open(file: InputFile, options: ReadOptions) -> PairFile:
     try:
         return open_pairs(file, options)
     except DataError:
-        if suffix not in _TABLES:
+        if suffix not in _TEXT_TABLES:
             raise
         return open_pairs(file, ReadOptions(columns="1,2"))
 
 
-def _entries(opened: PairFile, file: InputFile) -> Iterator[tuple[int, Pair]]:
-    for line, pair in opened.read(Counter()):
+def _entries(opened: PairFile, file: InputFile, dropped: Counter[str]) -> Iterator[tuple[int, Pair]]:
+    for line, pair in opened.read(dropped):
         if not pair.source and not pair.target:
             continue
         if not pair.source or not pair.target:

@@ -103,7 +103,7 @@ class SpooledBlock:
         return self.array("lengths", "<u4").reshape(-1, 2)
 
     def ends(self) -> NDArray[np.int64]:
-        """Return where each pair ends in the text, in bytes."""
+        """Return where each pair ends in the text, in bytes. A pair also has a tab and a line end."""
         return np.cumsum(self.lengths().sum(axis=1, dtype=np.int64) + 2)
 
     def kept_mask(self) -> NDArray[np.bool_]:

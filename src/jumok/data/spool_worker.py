@@ -68,7 +68,7 @@ class BlockCleaner:
         block.write("leaked", leaked)
         lengths = np.empty((len(clean), 2), "<u4")
         lengths[:, 0] = [len(sources[i].encode("utf-8", "surrogatepass")) for i in clean]
-        lengths[:, 1] = [len(lines[i]) - 2 for i in clean]
+        lengths[:, 1] = [len(lines[i]) - 2 for i in clean]  # both sides, without the tab and the line end
         lengths[:, 1] -= lengths[:, 0]
         block.write("lengths", lengths)
         block.path("text").write_bytes(b"".join([lines[i] for i in clean]))

@@ -59,7 +59,9 @@ def test_no_shape_reaches_farther_than_max_reach(shape: Shape) -> None:
 
 def test_things_do_not_overlap_and_do_not_touch_the_edge() -> None:
     for picture in draw_scenes("train", COUNT):
-        num_things = np.sum([coverage(thing) > 0 for thing in picture.things], axis=0)  # (row, column)
+        num_things = np.sum(
+            [coverage(thing) > 0 for thing in picture.things], axis=0
+        )  # at each pixel: (row, column)
         assert num_things.max() == 1
         assert not num_things[[0, -1]].any()
         assert not num_things[:, [0, -1]].any()
@@ -92,6 +94,10 @@ WHERE = ("above", "below", "left", "right")
 
 
 def _are_where_the_caption_says(things: tuple[Thing, ...], words: list[str]) -> bool:
+    """Return whether the first thing is above, below, left or right of the second, as the caption says.
+
+    In pixels, y grows downwards.
+    """
     subject, other = things
     across, down = other.x - subject.x, other.y - subject.y
     word = next(word for word in words if word in WHERE)

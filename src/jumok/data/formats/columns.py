@@ -129,10 +129,11 @@ def _find_columns(table: Table, sample: list[list[str]], options: ReadOptions) -
 
 
 def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptions) -> ColumnChoice | None:
-    """Return the two columns that the header of a wider table names: two languages, or source and target.
+    """Return the two columns that a header names by two languages, or as source and target.
 
-    Return None if the first row is not a header with such names. If `--columns` was given, the caller only
-    checks whether the result is None, to find out whether there is a header.
+    Return None if the table has fewer than three columns, or if its first row is not such a header. If
+    `--columns` was given, the caller only checks whether the result is None, to find out whether there is a
+    header.
     """
     names = [cell.strip() for cell in sample[0]]
     if len(names) < 3 or any(len(name) > _MAX_HEADER_CELL or name[:1].isdigit() for name in names):

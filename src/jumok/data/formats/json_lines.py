@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def open_jsonl(file: InputFile, options: ReadOptions) -> PairFile:
-    """Open JSON objects, one per line; languages come from the keys of the first."""
+    """Open JSON objects, one per line. The keys of the first object name the languages."""
     lines = enumerate(read_lines(file, Counter()), start=1)
     number, line = next(((number, line) for number, line in lines if line.strip()), (0, ""))
     if not line:

@@ -13,7 +13,7 @@ from jumok.types import Pair
 NumberedPair = tuple[int, Pair]
 """A pair and the line (or row), counted from 1, on which it begins."""
 PairReader = Callable[[Counter[str]], Iterator[NumberedPair]]
-"""Reads all pairs of a file; the counter counts what it dropped, such as a byte order mark."""
+"""Reads all pairs of a file. It counts in its argument what it dropped, such as a byte order mark."""
 
 EDGE_SPACE, HEADER = "space at the edge of a sentence", "header line"
 
@@ -29,7 +29,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class PairFile:
-    """An opened file of pairs: how to read it, and what its beginning says."""
+    """An opened file of pairs: a function that reads its pairs, and the languages that the file names."""
 
     read: PairReader
     languages: tuple[str, str] = ("", "")  # codes of source and target, "" if the file does not name them

@@ -1,7 +1,8 @@
 """Spreadsheets: XLSX (Excel) and ODS (LibreOffice), read as tables from their XML.
 
-The first sheet with two columns is read, and the others are named in the note. Hidden sheets of XLSX are not
-read. Formulas give their last result. Formatting, comments and phonetic guides are left out.
+One sheet is read: the first sheet that has a row with at least two cells of text among its first 100 rows.
+The note of the opened file names the other sheets. Hidden sheets of XLSX are ignored. Formulas give their
+last result. Formatting, comments and phonetic guides are left out.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _refuse_old_office(file: InputFile) -> None:
 def _open_sheets(
     file: InputFile, row_readers: dict[str, partial[Iterator[Row]]], options: ReadOptions
 ) -> PairFile:
-    """Open the first sheet that has a row with at least two cells of text."""
+    """Open the first sheet with at least two cells of text in one of its first `_SAMPLE_ROWS` rows."""
     for name, read in row_readers.items():
         sample = (cells for _, cells in islice(read(Counter()), _SAMPLE_ROWS))
         if any(len([cell for cell in cells if cell.strip()]) > 1 for cells in sample):
@@ -306,8 +307,8 @@ class _OdsRows:
 
     def _start_text(self, name: str, attributes: dict[str, str]) -> None:
         if name == "p" and not self._in_paragraph:
-            if self._paragraphs:
-                self.text("\n")
+            if self._paragraphs and self._cell is not None:
+                self._cell.add("\n")  # between two paragraphs of a cell
             self._paragraphs += 1
         if self._in_paragraph or name == "p":
             self._in_paragraph += 1
@@ -333,7 +334,7 @@ class _OdsRows:
             self._number += self._row_repeats - 1
 
     def text(self, data: str) -> None:
-        if self._cell is not None and (self._in_paragraph or data == "\n") and not self._in_comment:
+        if self._cell is not None and self._in_paragraph and not self._in_comment:
             self._cell.add(data)
 
     def take(self) -> list[tuple[str, Row]]:

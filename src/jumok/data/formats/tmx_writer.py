@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _NOT_XML = re.compile(
     "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-)  # XML has no way to write these
+)  # characters that XML cannot represent, not even as references such as `&#1;`
 
 
 def write_tmx(pairs: Iterable[tuple[str, str]], source_language: str, target_language: str) -> bytes:
