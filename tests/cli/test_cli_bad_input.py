@@ -1,4 +1,4 @@
-"""Bad input: one clear paragraph on standard error, exit code 2, no traceback."""
+"""Bad input ends a command with one clear paragraph on standard error, exit code 2 and no traceback."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ PAIR_BY_FAULT = {
     "HTML entities": ("Salt &amp; pepper.", "소금과 후추."),
 }
 TINY_OPTIONS = [option for name, value in TINY.items() for option in ("--set", f"{name}={value}")]
+# Pairs with these faults are reported but used for training. Pairs with any other fault are skipped.
 KEPT_FAULTS = {"other translation", "zero-width characters", "not NFC", "HTML entities"}
 
 
@@ -256,7 +257,7 @@ def test_the_longest_sentence_and_the_limit_are_reported(call: Call, tmp_path: P
 def test_links_to_missing_words_are_reported_with_their_line(call: Call, tmp_path: Path) -> None:
     lines = [
         ("I go.", "나는 간다.", "0-0 1-1 2-2"),
-        ("I go.", "내가 간다.", "0-0 3-1 1?7"),
+        ("I go.", "내가 간다.", "0-0 3-1 1?7"),  # `1?7` is a link that is only possible
         ("Go!", "가라!", "1-1"),
     ]
     file = write_tsv(tmp_path / "gold.en-ko.tsv", lines)
@@ -296,5 +297,5 @@ def test_a_closed_pipe_before_the_report_is_not_an_error(faulty_file: Path) -> N
         assert process.stderr is not None
         process.stdout.close()
         message = process.stderr.read()
-        assert process.wait(timeout=60) == 141
+        assert process.wait(timeout=60) == 141  # 128 + SIGPIPE
     assert message == b""

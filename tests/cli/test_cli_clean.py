@@ -71,7 +71,7 @@ def test_pairs_that_are_too_long_to_score_are_kept_only_if_all_pairs_are_kept(
     assert f"kept {num_kept} of 5 pairs" in result.out
 
 
-def test_the_share_may_stand_before_the_pairs(
+def test_the_option_keep_may_stand_before_the_pairs(
     call: Call, models: list[Path], noisy_file: Path, tmp_path: Path
 ) -> None:
     """`--keep` of `jumok clean` has one value, but `--keep` of `jumok train` may have two files."""

@@ -1,4 +1,4 @@
-"""`jumok corpus`: a built-in corpus as a file that can be read back."""
+"""`jumok corpus` prints the pairs of a built-in corpus. A file with this output is a corpus for jumok."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_closed_pipe_is_not_an_error(count: int, unbuffered: str) -> None:
             assert process.stdout.readline() == b"en\tko\talignment\n"
         process.stdout.close()
         message = process.stderr.read()
-        assert process.wait(timeout=60) == 141
+        assert process.wait(timeout=60) == 141  # 128 + SIGPIPE
     assert message == b""
 
 

@@ -1,4 +1,4 @@
-"""The display of training: the bar in terminals of several widths, stages, and how a run ended."""
+"""The display of training has a progress bar, names the current stage, and says how the run ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`jumok translate MODEL FILE --out FILE`: documents, folders, translation memories, and errors."""
+"""`jumok translate MODEL FILE --out FILE` translates documents and folders.
+
+The command can use a translation memory, write one, and continue after an interruption.
+"""
 
 from __future__ import annotations
 

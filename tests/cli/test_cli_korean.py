@@ -1,4 +1,4 @@
-"""The command line in Korean: help, usage errors and the output of commands."""
+"""Help, usage errors and the output of commands are in Korean if the user's language is Korean."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def test_usage_errors_are_korean(arguments: list[str], error: str, call: Call) -
         ({"LANG": "ko_KR.UTF-8", "LC_ALL": ""}, False),  # an empty variable counts as not set
         ({"LANG": "ko_KR.UTF-8", "JUMOK_LANG": "en"}, True),
         ({"LC_ALL": "en_US.UTF-8", "JUMOK_LANG": "ko"}, False),
-        ({"LANG": "ko_KR.UTF-8", "JUMOK_LANG": "xx"}, False),
+        ({"LANG": "ko_KR.UTF-8", "JUMOK_LANG": "xx"}, False),  # an unknown language is ignored
         ({"LANG": "\udcff..@@_"}, True),
     ],
 )
 def test_the_locale_chooses_the_language(variables: dict[str, str], english: bool) -> None:
     choose_language(variables)
     assert is_english() is english
-    choose_language({})
+    choose_language({})  # English again, for the other tests
 
 
 @pytest.mark.parametrize("locale", ["ko_KR.UTF-8", "ko_KR.does-not-exist"])

@@ -1,4 +1,7 @@
-"""The Korean translations of the command line: complete, with the same placeholders, and none unused."""
+"""The Korean translations of the command line are complete and have the placeholders of the English texts.
+
+No translation is unused.
+"""
 
 from __future__ import annotations
 

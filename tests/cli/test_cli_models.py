@@ -95,7 +95,8 @@ def test_a_recurrent_model_is_trained_and_used_with_the_same_commands(
     else:
         assert look.code == 0, look.err
     repeated = call("train", pairs, "--out", out)
-    assert "already finished" in repeated.err  # settings without an option keep the value of the run
+    # This command has none of the options above. The settings of the run apply, so no setting has changed.
+    assert "already finished" in repeated.err
 
 
 def test_attention_sets_the_mechanism_at_every_site_that_supports_it(

@@ -1,4 +1,4 @@
-"""The command line with pictures: training on a folder or a TSV file, captions, classes, scores and maps."""
+"""The command line trains models on pictures with captions or classes, and all other commands use them."""
 
 from __future__ import annotations
 

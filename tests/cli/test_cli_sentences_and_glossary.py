@@ -1,4 +1,4 @@
-"""`jumok translate` and `jumok look`: several sentences on a line, glossaries, web addresses and notes."""
+"""`jumok translate` and `jumok look` split a line into sentences. `translate` also uses glossaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed standard streams, and file names that are not UTF-8."""
+"""Commands work with closed standard streams or report them, and read files whose names are not UTF-8."""
 
 from __future__ import annotations
 

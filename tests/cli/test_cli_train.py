@@ -1,4 +1,7 @@
-"""`jumok train`: a run, the same command again, refused run folders, a full disk and Ctrl-C."""
+"""`jumok train` writes a run folder and continues the run after Ctrl-C or after a full disk.
+
+A folder of another run or with other files is refused.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ if TYPE_CHECKING:
 
 
 def settings(**changes: Any) -> list[str]:
-    """Return the settings of the tiny model, with these changes, as command-line arguments."""
+    """Return the settings of the tiny model, with these changes, as command-line arguments.
+
+    For example, `training__seed=6` changes the setting `training.seed`.
+    """
     values = {**TINY, **{name.replace("__", "."): value for name, value in changes.items()}}
     return [option for name, value in values.items() for option in ("--set", f"{name}={value}")]
 

@@ -237,7 +237,7 @@ def test_translations_in_a_pipe_are_utf8_whatever_the_locale(model: Path) -> Non
     assert result.returncode == 0
     assert all(line.startswith(b"note: ") for line in result.stderr.splitlines())
     assert result.stdout.count(b"\n") == len(ODD_LINES)
-    result.stdout.decode("utf-8")
+    result.stdout.decode("utf-8")  # raises an error if the output is not UTF-8
 
 
 @pytest.mark.medium
@@ -289,7 +289,7 @@ def test_a_closed_pipe_is_not_an_error_of_a_translation(model: Path, tmp_path: P
         assert process.stdout.readline().endswith(b"\n")
         process.stdout.close()
         message = process.stderr.read()
-        assert process.wait(timeout=60) == 141
+        assert process.wait(timeout=60) == 141  # 128 + SIGPIPE
     assert message == b""
 
 

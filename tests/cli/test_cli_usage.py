@@ -1,4 +1,4 @@
-"""Help, version, unknown commands and options, how fast help is printed, and Ctrl-C."""
+"""Help is printed fast, unknown commands and options are refused, and Ctrl-C prints one line."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 def caption_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model from pictures to German captions, with random weights."""
     translator = picture_translator()
-    layers = {"model.encoder_layers": 2, "model.decoder_layers": 2, "search.max_length_ratio": 0.5}
+    settings = {"model.encoder_layers": 2, "model.decoder_layers": 2, "search.max_length_ratio": 0.5}
     source = {"source.kind": "pictures", "source.size": 8, "source.patch_size": 2, "source.colour": "grey"}
     recipe = make_recipe(
         {"languages": {"target": "de"}, "text": {"shared": False}},
         **{f"model.{name}": value for name, value in SMALL.items()},
-        **layers,
+        **settings,
         **source,
     )
     folder = tmp_path_factory.mktemp("captioner") / "model"

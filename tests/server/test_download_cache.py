@@ -19,6 +19,7 @@ def test_files_are_evicted_by_count_size_and_age(monkeypatch: pytest.MonkeyPatch
     plain_text = DOCUMENT_FORMATS[0]
     names = [cache.put(b"x" * 10, plain_text) for _ in range(4)]
     assert [cache.get(name) is not None for name in names] == [False, True, True, True]
+    # 85 bytes and two files of 10 bytes would be more than 100 bytes.
     large = cache.put(b"x" * 85, plain_text)
     assert [cache.get(name) is not None for name in [*names, large]] == [False, False, False, True, True]
     now[0] = 11

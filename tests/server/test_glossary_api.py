@@ -1,4 +1,4 @@
-"""Glossaries of a server: by name, in a request and with documents. Web addresses are not translated."""
+"""A request names a glossary of the server or contains the terms itself. Web addresses are not translated."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_an_invalid_glossary_is_refused(
         assert message in answer.json["error"]
 
 
-def test_a_named_glossary_serves_the_languages_that_it_has(terms_file: Path, tmp_path: Path) -> None:
+def test_a_named_glossary_is_used_only_between_its_two_languages(terms_file: Path, tmp_path: Path) -> None:
     pairs = LanguagePairs(
         [LanguagePair(0, "en", "de"), LanguagePair(1, "de", "fr"), LanguagePair(2, "de", "en")]
     )

@@ -41,7 +41,7 @@ JSON = {"Content-Type": "application/json"}
 MULTIPART = {"Content-Type": "multipart/form-data; boundary=x"}
 
 
-def _ask_raw(port: int, *sent: bytes) -> bytes:
+def _ask_raw(port: int, *parts: bytes) -> bytes:
     """Send the parts one after the other. Return everything the server sends until the connection ends.
 
     The server closes an idle connection after 10 s (`header_timeout`), so the timeout here is much longer.
@@ -49,7 +49,7 @@ def _ask_raw(port: int, *sent: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=40) as connection:
         answer = b""
         try:
-            for part in sent:
+            for part in parts:
                 connection.sendall(part)
             while chunk := connection.recv(65536):
                 answer += chunk
@@ -101,7 +101,7 @@ def test_a_body_of_unknown_length_is_refused_at_the_limit(shared_server: Running
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "raw_request",
     [
         b"nonsense\r\n\r\n",
         b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -116,15 +116,15 @@ def test_a_body_of_unknown_length_is_refused_at_the_limit(shared_server: Running
         b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
     ],
 )
-def test_malformed_http_is_answered_in_json(shared_server: RunningServer, sent: bytes) -> None:
-    head, _, body = _ask_raw(shared_server.port, sent).partition(b"\r\n\r\n")
+def test_malformed_http_is_answered_in_json(shared_server: RunningServer, raw_request: bytes) -> None:
+    head, _, body = _ask_raw(shared_server.port, raw_request).partition(b"\r\n\r\n")
     assert head.split()[1] in (b"400", b"404")
     assert b"content-type: application/json" in head.lower()
     assert json.loads(body)["error"]
 
 
 @pytest.mark.parametrize(
-    ("sent", "reason"),
+    ("raw_request", "reason"),
     [
         (b"nonsense\r\n\r\n", "not HTTP/1.1"),
         (b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", "this is not a proxy"),
@@ -132,8 +132,10 @@ def test_malformed_http_is_answered_in_json(shared_server: RunningServer, sent: 
         (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 600 + b"\r\n", "its head is longer than 32 KiB"),
     ],
 )
-def test_a_refused_request_gets_the_reason(shared_server: RunningServer, sent: bytes, reason: str) -> None:
-    _, _, body = _ask_raw(shared_server.port, sent).partition(b"\r\n\r\n")
+def test_a_refused_request_gets_the_reason(
+    shared_server: RunningServer, raw_request: bytes, reason: str
+) -> None:
+    _, _, body = _ask_raw(shared_server.port, raw_request).partition(b"\r\n\r\n")
     assert json.loads(body) == {"error": f"Invalid request: {reason}"}
 
 
@@ -151,6 +153,7 @@ def test_a_refused_request_gets_the_reason(shared_server: RunningServer, sent: b
 def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(
     shared_server: RunningServer, lengths: bytes
 ) -> None:
+    # A proxy may take the second request for a part of the body, so the server must not answer it.
     answer = _ask_raw(
         shared_server.port,
         b"POST /detect HTTP/1.1\r\nHost: localhost\r\n" + lengths + b"\r\n\r\n"
@@ -174,6 +177,7 @@ def test_a_head_has_a_size_limit_however_it_is_split(
     answer = _ask_raw(
         shared_server.port, *(head[start : start + step] for start in range(0, len(head), step))
     )
+    # The path of `GET /xxx…` is unknown, so a head within the limit gets 404 instead of 200.
     # A client that is still sending when the connection is closed may not receive the response.
     assert _status_in(answer) in ((b"400", b"") if size > 32_768 else (b"200", b"404"))
 
@@ -618,6 +622,7 @@ def test_all_request_bodies_together_have_a_limit_and_release_their_bytes() -> N
                 await read_body(scope, receiver_of(*chunks), limits, budget)
             assert refused.value.status_code == status
         budget.release(len(first))
+        # Together, the next two bodies have exactly 100 bytes, so neither call raises an error.
         await read_body(scope, receiver_of(b"x" * 60), limits, budget)
         await read_body(scope, receiver_of(b"x" * 40), limits, budget)
 
@@ -660,4 +665,4 @@ def test_the_bytes_of_a_body_are_reserved_until_a_stream_has_ended() -> None:
     }
     asyncio.run(Endpoint(handler)(scope, receive, send))  # type: ignore[arg-type]
     assert refusal_statuses == [503]
-    budget.reserve(15)
+    budget.reserve(15)  # raises no error: the bytes of the body have been released

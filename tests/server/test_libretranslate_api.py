@@ -1,4 +1,7 @@
-"""The API of LibreTranslate: fields, answers, messages and their order, and its real clients."""
+"""The server has the API of LibreTranslate, so real clients of LibreTranslate work with it unchanged.
+
+If a request has several errors, the server reports the error that LibreTranslate would report.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from support.serve_process import RunningServer
 
-ENDS = (".", "!", "?", "...", '."')
+SENTENCE_ENDS = (".", "!", "?", "...", '."')
 
 
 def make_texts(count: int) -> list[str]:
@@ -30,7 +30,7 @@ def make_texts(count: int) -> list[str]:
 
     def sentence() -> str:
         words = " ".join(generator.choices(DIGITS["en"], k=generator.randint(1, 7)))
-        return words.capitalize() + generator.choice(ENDS)
+        return words.capitalize() + generator.choice(SENTENCE_ENDS)
 
     return [" ".join(sentence() for _ in range(generator.randint(2, 9))) for _ in range(count)]
 

@@ -1,4 +1,8 @@
-"""The translation page in a real browser: a model that generates an attack, layout, pivots, no JavaScript."""
+"""Tests of the translation page in a real browser.
+
+A page that shows translations of a malicious model does not run the script in these translations. Other tests
+check the layout, the notice about pivot languages and the page without JavaScript.
+"""
 
 from __future__ import annotations
 

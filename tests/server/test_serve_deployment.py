@@ -44,14 +44,14 @@ def example(language: str) -> str:
 def commands() -> dict[str, list[str]]:
     """Return the arguments of each `jumok serve` in the document."""
     shell = "".join(re.findall(r"^```sh\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)).replace("\\\n", "")
-    [started] = re.findall(r"^ExecStart=\S+ serve (.*)$", example("ini"), re.MULTILINE)
-    [entry] = re.findall(r"^ENTRYPOINT (.*)$", example("dockerfile"), re.MULTILINE)
-    [run] = re.findall(r"^docker run .* jumok (/models/.*)$", shell, re.MULTILINE)
-    typed = re.findall(r"^jumok serve (.*)$", shell, re.MULTILINE)
+    [systemd_line] = re.findall(r"^ExecStart=\S+ serve (.*)$", example("ini"), re.MULTILINE)
+    [entry_point] = re.findall(r"^ENTRYPOINT (.*)$", example("dockerfile"), re.MULTILINE)
+    [docker_line] = re.findall(r"^docker run .* jumok (/models/.*)$", shell, re.MULTILINE)
+    shell_lines = re.findall(r"^jumok serve (.*)$", shell, re.MULTILINE)
     return {
-        "systemd": shlex.split(started),
-        "container": [*json.loads(entry)[2:], *shlex.split(run)],
-        **{words: shlex.split(words, comments=True) for words in typed},
+        "systemd": shlex.split(systemd_line),
+        "container": [*json.loads(entry_point)[2:], *shlex.split(docker_line)],
+        **{line: shlex.split(line, comments=True) for line in shell_lines},
     }
 
 
@@ -200,7 +200,8 @@ def test_the_documented_nginx_passes_on_host_names_addresses_streams_and_bodies(
         body = json.dumps({**REQUEST, "q": ["one two three four five"] * 30, "greedy": True}).encode()
         sizes_of_streams = [received_sizes(port, "/v1/translate/stream", body, "127.0.0.3") for _ in range(5)]
         assert any(sizes[0] < sum(sizes) / 2 for sizes in sizes_of_streams)
-        # nginx forwards every body that the server's own limit allows.
+        # nginx forwards every body that the server's own limit allows. Status 400 shows that the server has
+        # read the body.
         for size, status in ((limits.max_body_bytes - 100, 400), (limits.max_body_bytes + 1, 413)):
             text = b"x" * (size - len(b'{"q": ""}'))
             large = post(port, "/translate", b'{"q": "%b"}' % text, "127.0.0.4")

@@ -58,6 +58,7 @@ def test_the_attention_page_and_its_requests_are_answered(shared_server: Running
     assert "cross" in shared_server.post("/attention/en_de/rank-heads", request).json["effect"]
     assert "value_norms" in shared_server.post("/attention/en_de/measures", request).json
     assert "layers" in shared_server.post("/attention/en_de/layers", request).json
+    # No single model translates from English to French, and the live page of a server has no operation `run`.
     assert shared_server.get("/attention/en_fr/").status == 400
     assert shared_server.post("/attention/en_de/run", {}).status == 404
     invalid = {**request, "changes": [{"kind": "silence", "site": {"a": "b"}}]}

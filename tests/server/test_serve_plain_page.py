@@ -41,8 +41,8 @@ def send(
     path: str = "/",
 ) -> Answer:
     """Return the response to the page's form. If `body` is None, the body never arrives."""
-    sent: list[Any] = []
-    arriving = [] if body is None else [{"type": "http.request", "body": body, "more_body": False}]
+    response_messages: list[Any] = []
+    request_messages = [] if body is None else [{"type": "http.request", "body": body, "more_body": False}]
     all_headers = {"Host": "localhost", "Content-Type": FORM, **(headers or {})}
     scope = {
         "type": "http",
@@ -55,13 +55,13 @@ def send(
     }
 
     async def receive() -> Any:
-        return arriving.pop() if arriving else await asyncio.Event().wait()
+        return request_messages.pop() if request_messages else await asyncio.Event().wait()
 
     async def send_message(message: Any) -> None:
-        sent.append(message)
+        response_messages.append(message)
 
     asyncio.run(Application(service)(scope, receive, send_message))
-    start, *parts = sent
+    start, *parts = response_messages
     return Answer(
         start["status"],
         {name.decode().lower(): value.decode() for name, value in start["headers"]},
@@ -120,7 +120,7 @@ def test_the_page_shows_the_rate_limit(model: Path, keys: Path, requires_key: bo
     Otherwise the limit is per address and a client is refused before its body is read.
     """
     service = make_service(model, keys if requires_key else None, requests_per_minute=1, request_timeout=0)
-    assert send(service, form(api_key=KEY)).status == 503
+    assert send(service, form(api_key=KEY)).status == 503  # it times out, but it counts as a request
     for language, words in (("en", "Too many requests. Try again in {} s."), ("ko", "{}초 후에 다시")):
         answer = send(service, form(api_key=KEY), {"Accept-Language": language})
         assert answer.status == 429
@@ -223,8 +223,8 @@ def test_everything_on_the_korean_page_is_korean(model: Path, keys: Path) -> Non
     assert '<option value="auto">언어 감지<' in pages["ko"]
     visible = re.sub(r"<script>.*</script>|<style>.*</style>|<[^>]*>", "", pages["ko"], flags=re.DOTALL)
     formats = {document_format.suffix[1:].upper() for document_format in DOCUMENT_FORMATS}
-    known = {"jumok", "API", "English", "Ctrl", "Enter", "Esc", *formats}
-    assert set(re.findall(r"[A-Za-z]{2,}", html.unescape(visible))) == known
+    expected_latin_words = {"jumok", "API", "English", "Ctrl", "Enter", "Esc", *formats}
+    assert set(re.findall(r"[A-Za-z]{2,}", html.unescape(visible))) == expected_latin_words
 
 
 def test_both_languages_have_the_same_strings_and_names_for_all_languages() -> None:

@@ -132,6 +132,7 @@ def test_a_request_that_cannot_be_done_in_time_is_refused_at_once() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 1_000)
         pipeline = TranslationPipeline(queue, Limits())
         path = (LanguagePair(0, "en", "de"),)
+        # 1,200 sentences of 100 letters take 120 seconds of one worker, or 60 seconds of two.
         with pytest.raises(RequestTooLargeError, match="about 60 seconds, and at most 7 are allowed"):
             await pipeline.translate_all([SENTENCE] * 1200, [path] * 1200, TranslateOptions(), "greedy")
         assert queue.seconds_behind == 0
@@ -175,7 +176,7 @@ def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
         assert queue.seconds_behind == pytest.approx(35)
         queue.requeue(pending_items(batch))
         assert queue.seconds_behind == pytest.approx(35)
-        queue.complete(await queue.take(), 35.0, 35.0)
+        queue.complete(await queue.take(), 35.0, 35.0)  # CPU seconds, and seconds that passed
         assert queue.seconds_behind == pytest.approx(0)
         other = open_request(queue, seconds=10)
         queue.close(request)
@@ -231,7 +232,7 @@ def test_single_sentences_go_to_the_worker_that_was_used_last() -> None:
             [name] = [name for name, task in takers.items() if task.done()]
             chosen += name
             takers[name] = asyncio.create_task(queue.take())
-        assert chosen == "ccccc"
+        assert chosen == "ccccc"  # worker c was the last that asked for its first batch
         for task in takers.values():
             task.cancel()
 
@@ -637,7 +638,8 @@ def test_a_batch_of_slow_sentences_fits_into_the_batch_timeout() -> None:
         queue.add(pending_sentences(open_request(queue), *[SENTENCE] * 40))
         return len(pending_items(await queue.take()))
 
-    # A batch may take a quarter of the timeout (MAX_TIMEOUT_SHARE): 7.5 seconds, divided by the crowding.
+    # A batch may take a quarter of the timeout (MAX_TIMEOUT_SHARE): 7.5 seconds, divided by the crowding,
+    # which is the number of elapsed seconds per CPU second.
     assert asyncio.run(run(1.0)) == 7
     assert asyncio.run(run(3.0)) == 2
     assert asyncio.run(run(20.0)) == 1
@@ -667,11 +669,12 @@ def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
 def test_characters_that_the_vocabulary_lacks_cost_more() -> None:
     """Each byte of such a character is a token, and the model writes nonsense of the maximum length."""
     speed = WorkSpeed()
-    speed.set_first([10_000.0] * 2, ["한글", "é漢"])
+    speed.set_first([10_000.0] * 2, ["한글", "é漢"])  # the speeds and the alphabets of two models
     hangul, chinese, accents = "한글" * 50, "漢字" * 50, "é" * 100
     hangul_seconds = speed.seconds_of_texts(KEY, [hangul])
     # 300 bytes, and SENTENCE_SIZE = 16 for each of the two sentences that a text of this length may have.
     assert hangul_seconds == pytest.approx(0.0332)
+    # A byte of a character that the vocabulary lacks counts as 10 bytes: 10 · 300 + 2 · 16 = 3,032.
     assert speed.seconds_of_texts(KEY, [chinese]) == pytest.approx(0.3032)
     assert speed.seconds_of_texts(KEY, [hangul + " ok"]) < 1.1 * hangul_seconds
     other_model = BatchKey(1, KEY.options)
@@ -743,7 +746,7 @@ def test_a_busy_machine_makes_the_server_busy_but_no_request_too_large() -> None
         for _ in range(30):
             queue.add(pending_sentences(request, *[SENTENCE] * 16))
             queue.complete(await queue.take(), 0.16, 1.6)  # CPU seconds, and seconds that passed
-        queue.check_size(7)
+        queue.check_size(7)  # raises an error if a request of 7 seconds is too large
         open_request(queue, "first", seconds=2)
         assert queue.seconds_behind == pytest.approx(20, rel=0.1)
         with pytest.raises(BusyError):
@@ -1085,6 +1088,7 @@ def test_loading_torch_does_not_count_as_other_work_on_the_machine(
 
 
 def test_a_worker_that_writes_no_json_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    # This worker writes a message of two bytes, `??`, which is not JSON.
     code = "import os, sys; os.write(1, b'\\x02\\x00\\x00\\x00??'); sys.stdin.read()"
     monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", code)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 REQUEST = {"q": "one two", "source": "en", "target": "de"}
 KEY, OTHER_KEY = "correct-horse-battery", "another-key-altogether"
-CANARY = "canarytext"
+CANARY = "canarytext"  # a text that must never occur in the log or in the metrics
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +237,7 @@ def test_a_host_may_have_a_port_a_dot_and_capitals_and_nothing_else(host: str, i
 def test_a_rate_limit_recovers_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("jumok.server.security.time.monotonic", lambda: now[0])
-    limiter = RateLimiter(2)
+    limiter = RateLimiter(2)  # per minute; `check` raises an error if a client is over the limit
     for _ in range(2):
         limiter.check("someone")
     with pytest.raises(HTTPException, match="Slowdown"):

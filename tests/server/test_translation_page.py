@@ -1,4 +1,8 @@
-"""The translation page in a real browser: words, candidates, sentences, files, stored texts and settings."""
+"""Tests of the translation page in a real browser.
+
+They use the words of a translation, other candidates for a word, single sentences and files. They also check
+what the browser stores (texts, the history and settings).
+"""
 
 from __future__ import annotations
 
@@ -44,6 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     first = make_digit_model(tmp_path_factory.mktemp("first"), "en", "de", tag="<polite>")
     second = make_digit_model(tmp_path_factory.mktemp("second"), "de", "fr")
     with serving_in_thread(tmp_path_factory.mktemp("server"), first, second) as server:
+        # The first request with `words` makes the worker load torch. No test has to wait for this.
         server.post("/v1/translate", {"q": "one", "source": "en", "target": "de", "words": True})
         yield server
 

@@ -94,6 +94,7 @@ def test_the_page_lists_its_models_and_may_not_be_framed(server: ViewerServer) -
     status, headers, page = send(server, "GET", f"/{server.application.secret}/")
     assert status == 200
     assert b'"models": [{"name": "tiny"' in page
+    # The page has two scripts. The server's sentence is "</script>", and it must not end one of them.
     assert page.count(b"</script>") == 2
     assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
     assert headers["Referrer-Policy"] == "no-referrer"
@@ -223,7 +224,7 @@ def test_a_form_of_another_page_is_refused(server: ViewerServer) -> None:
         ("9" * 30, 400),
         ("-1", 400),
         ("x", 400),
-        ("٣", 400),
+        ("٣", 400),  # the Arabic digit 3
     ],
 )
 def test_requests_of_invalid_or_large_size_are_refused_unread(
@@ -348,6 +349,7 @@ def test_the_live_page_needs_no_package_of_the_serve_extra() -> None:
         for requirement in project["optional-dependencies"]["serve"]
     ]
     assert "uvloop" in extra
+    # A module that is None in `sys.modules` cannot be imported.
     code = f"import sys; sys.modules.update(dict.fromkeys({extra}))\nimport jumok.server.viewer.http_server"
     subprocess.run(python_command(code), check=True)
 

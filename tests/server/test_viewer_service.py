@@ -194,6 +194,7 @@ def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it
 
 def test_the_cache_keeps_only_as_many_large_explanations_as_its_limit_allows() -> None:
     translator = small_translator("transformer")
+    # There is room for three explanations of 8 source tokens and 10 target tokens.
     limits = CostLimits(max_weights=3 * count_weights(translator.model, 8, 10))
     service = ExplanationService([NamedTranslator("tiny", translator)], limits=limits)
     for target in ("a", "a a", "a a a", *("a " * 9 + word for word in ("tree", "house", "river", "home"))):
@@ -479,10 +480,10 @@ def test_models_that_read_pictures_answer_with_captions_classes_and_maps(tmp_pat
     )
     classification = request(service, "explain", model=1, sentence="", picture=url)
     assert classification["target"]["text"] == picture_classifier().classify([url])[0].name
-    assert classification["roll_out"]["encoder"]["shape"] == [17, 17]
+    assert classification["roll_out"]["encoder"]["shape"] == [17, 17]  # a class token and 16 patches
     with pytest.raises(UnsupportedError, match="Received: a classifier"):
         request(service, "rank-heads", model=1, sentence="", picture=url)
-    with pytest.raises(UnsupportedError, match="takes no changes"):
+    with pytest.raises(UnsupportedError, match="takes no changes, no prefix and no caption"):
         request(service, "explain", model=1, sentence="", picture=url, target="left")
 
 

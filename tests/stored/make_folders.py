@@ -93,7 +93,7 @@ TRANSLATORS: dict[str, dict[str, Any]] = {
         "model.cross_attention": "linear",
         "training.steps": 800,
     },
-    "transformer-alibi-location": TRANSFORMER  # `longest` is derived
+    "transformer-alibi-location": TRANSFORMER  # the option `longest` is derived
     | {"model.positions": "alibi", "model.cross_attention": "luong-location"},
     "transformer-relative-keys": TRANSFORMER | {"model.positions": "relative-keys", "training.steps": 1200},
     "transformer-relative-bias-location": TRANSFORMER

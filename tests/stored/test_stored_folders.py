@@ -151,6 +151,7 @@ def test_the_stored_explanation_opens_and_agrees_with_its_model() -> None:
     assert (stored.text, stored.score) == (new.text, pytest.approx(new.score, abs=1e-3))
     assert set(stored.attention) == set(new.attention)
     for site, attention in stored.attention.items():
+        # Each stored weight is rounded to one of 256 values.
         assert attention.weights == pytest.approx(new.attention[site].weights, abs=2 / 255)
 
 
@@ -202,7 +203,7 @@ def assert_resumed_and_finished(name: str, copy_of_runs: Path, call: Call) -> No
     ]
     run = copy_of_runs / "half-way" / name
     assert before
-    # If the run had started again, these lines would contain other times.
+    # The lines contain times. If the run had started again, the times would differ.
     assert metric_lines(run)[: len(before)] == before
     info = json.loads(call("info", run / "model", "--json").out)
     assert info["facts"]["steps"] == STEPS

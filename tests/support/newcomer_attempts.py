@@ -341,7 +341,7 @@ TEST_OF_ATTEMPT: dict[int, str] = {
     135: "tests/cli/test_cli_train.py::test_a_disk_that_becomes_full_leaves_no_incomplete_folder",
     136: "tests/cli/test_cli_train.py::test_a_disk_that_is_full_from_the_start_is_reported",
     137: "tests/inference/test_engine_loading.py::test_a_cache_that_cannot_be_written_is_reported",
-    138: "tests/test_storage.py::test_a_failing_disk_leaves_no_files",  # EROFS, for every written file
+    138: "tests/test_storage.py::test_a_failing_disk_leaves_no_files",  # EROFS: a read-only disk
     139: "tests/test_storage.py::test_write_file_replaces_the_file_or_leaves_it_alone",
     140: "tests/inference/test_engine_loading.py::test_a_cache_that_cannot_be_written_is_reported",
     141: "tests/cli/test_cli_newcomer.py::test_files_and_folders_without_permission_are_named",

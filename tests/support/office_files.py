@@ -1,4 +1,7 @@
-"""Small office files that are made with zipfile, with only the necessary parts of the files of Word etc."""
+"""Make small office files, and translate documents without a model.
+
+The files have only the necessary parts of files that Word and other programs write.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ PICTURE = bytes(range(256)) * 8
 
 
 def make_zip(parts: Mapping[str, str | bytes], *, stored: tuple[str, ...] = ()) -> bytes:
+    """Return a ZIP file with these parts. Parts whose names are in `stored` are not compressed."""
     output = io.BytesIO()
     with zipfile.ZipFile(output, "w") as archive:
         for name, data in parts.items():

@@ -17,7 +17,10 @@ SIZE = 8
 
 
 def half_bright(side: str, brightness: int) -> NDArray[np.uint8]:
-    """Return a grey picture of 8 × 8 pixels, one half of which is bright."""
+    """Return a grey picture of 8 × 8 pixels, one half of which is bright.
+
+    Different values of `brightness` below 100 give different pictures.
+    """
     pixels = np.full((SIZE, SIZE, 1), 20 + brightness % 20, np.uint8)
     half = slice(0, SIZE // 2) if side in ("left", "top") else slice(SIZE // 2, SIZE)
     if side in ("left", "right"):

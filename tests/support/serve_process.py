@@ -156,6 +156,7 @@ def serving_in_thread(folder: Path, *models: Path, **settings: Any) -> Iterator[
         server_future = threads.submit(
             run_server, server_settings, on_listening=lambda *listening: ready.put(listening)
         )
+        # An empty URL means that the server has ended. If it failed, `result()` below raises its error.
         server_future.add_done_callback(lambda _: ready.put(("", lambda: None)))
         url, drain = ready.get(timeout=300)
         try:

@@ -1,4 +1,4 @@
-"""Steppers that are small enough for brute-force search."""
+"""Steppers with so few tokens that a test can score all translations and compare them with a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The analyses of the page in a real browser: effects, measures, steps, expected translations, a run."""
+"""In a real browser, the page shows effects, measures, steps, expected translations and a training run."""
 
 from __future__ import annotations
 
@@ -145,6 +145,7 @@ def test_a_line_shows_the_weights_of_the_token_that_is_pointed_at(
 def test_lines_of_a_difference_have_both_signs(open_page: OpenPage, address: str) -> None:
     page = open_view(open_page, address, panel="attention", measure="erasure", minus="weight", view="lines")
     values = json.loads(save_file(page, "JSON"))["values"]
+    # The page draws no line for a weaker value.
     strong = [value for row in values for value in row if value is not None and abs(value) >= 0.02]
     lines = page.locator("#map-part svg line")
     expect(lines).to_have_count(len(strong))
@@ -181,7 +182,8 @@ def test_the_lines_of_the_pair_show_the_measure_of_the_map(open_page: OpenPage, 
     page.locator("#map-part").get_by_text("Erasure", exact=True).click()
     wait_for_responses(page)
     values = json.loads(save_file(page, "JSON"))["values"][:-1]
-    strong = [value for row in values for value in row[:-1] if abs(value) >= 0.8]  # nats
+    # The page draws no line for a change of less than 0.8 nats.
+    strong = [value for row in values for value in row[:-1] if abs(value) >= 0.8]
     expect(page.locator("#pair path.line")).to_have_count(len(strong))
     expect(page.locator("#pair path.positive")).to_have_count(sum(value > 0 for value in strong))
     page.locator("#tab-beam").click()  # on this tab, the lines show the weights
@@ -191,11 +193,12 @@ def test_the_lines_of_the_pair_show_the_measure_of_the_map(open_page: OpenPage, 
 def test_a_translation_of_another_engine_is_not_called_given(
     open_page: OpenPage, runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    translator, rounded = (load(runs["transformer"] / "model", engine="torch") for _ in range(2))
+    """The page says "was given" only about a translation that the user has entered."""
+    translator, rounded_translator = (load(runs["transformer"] / "model", engine="torch") for _ in range(2))
     with torch.no_grad():
-        for weight in rounded.model.parameters():
+        for weight in rounded_translator.model.parameters():
             weight.copy_((weight * 2).round() / 2)
-    engine = TorchEngine(rounded.model)
+    engine = TorchEngine(rounded_translator.model)
     engine.name = "rounded"  # type: ignore[misc]  # as if it were another engine
     translator.engine = engine
     with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as url:

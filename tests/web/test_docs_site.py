@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.web, pytest.mark.slow]
 
 PROJECT = Path(__file__).parent.parent.parent
-LANGUAGES = {"en": ".", "ko": "ko"}
+LANGUAGES = {"en": ".", "ko": "ko"}  # language → folder of its pages in the site
 MIN_FIGURES = 15
 
 
@@ -28,7 +28,7 @@ MIN_FIGURES = 15
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("furo", reason="the extra `docs` is not installed")
     folder = tmp_path_factory.mktemp("site")
-    for language, place in LANGUAGES.items():
+    for language, pages_folder in LANGUAGES.items():
         command = [
             sys.executable,
             "-m",
@@ -40,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "-d",
             str(folder / f".{language}"),
         ]
-        command += ["-D", f"language={language}", "docs", str(folder / place)]
+        command += ["-D", f"language={language}", "docs", str(folder / pages_folder)]
         subprocess.run(command, cwd=PROJECT, check=True)
     return folder
 

@@ -1,4 +1,4 @@
-"""The engine of live files computes what Python computes: encoding, search, maps, changes, effects, steps."""
+"""The JavaScript engine of live files computes the same tokens, translations and explanations as Python."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ def random_changes(document: dict[str, Any], generator: random.Random) -> list[d
 
 def assert_same(actual: Any, expected: Any, where: str = "") -> None:
     """Assert that two JSON values are the same except for rounding. Messages contain `where`, a path."""
-    if isinstance(expected, dict) and "codes" in expected:
+    if isinstance(expected, dict) and "codes" in expected:  # packed attention weights
         np.testing.assert_allclose(unpack_weights(actual), unpack_weights(expected), atol=2e-4, err_msg=where)
-    elif isinstance(expected, dict) and "float32" in expected:
+    elif isinstance(expected, dict) and "float32" in expected:  # a step of a computation
         assert (actual["name"], actual["formula"], actual["over"]) == (
             expected["name"],
             expected["formula"],

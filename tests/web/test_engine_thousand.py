@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 MAX_LOG_PROB_ERROR = 1e-3
-"""Largest difference between the two log-probabilities of a token."""
+"""Largest difference between the log-probabilities that the engine and torch give a token."""
 NUM_CHANGES = 200
 MAX_TIE_SHARE = 0.002
 """Largest share of sentences whose translations differ because two hypotheses are equally good."""
@@ -65,9 +65,14 @@ def share_of_same_texts(ours: list[str], theirs: list[str]) -> float:
 
 
 def assert_same_texts(
-    rounded: Translator, lines: list[str], torch_texts: list[str], engine_texts: list[str], *, beam: int
+    torch_translator: Translator,
+    lines: list[str],
+    torch_texts: list[str],
+    engine_texts: list[str],
+    *,
+    beam: int,
 ) -> None:
-    """Assert that the engine translates as torch does.
+    """Assert that the engine translates as torch does. Both must have the rounded weights of the live file.
 
     Untrained models have hypotheses that are equally good in single precision. The other sentences of a batch
     decide which of these hypotheses torch chooses. In double precision, torch must choose as the engine does.
@@ -75,33 +80,33 @@ def assert_same_texts(
     differing = [index for index, text in enumerate(torch_texts) if text != engine_texts[index]]
     assert len(differing) <= MAX_TIE_SHARE * len(lines)
     if differing:
-        exact = Translator(
-            copy.deepcopy(rounded.model).double(),
-            rounded.tokenizers,
-            search=rounded.search,
-            max_source_tokens=rounded.max_source_tokens,
+        double_translator = Translator(
+            copy.deepcopy(torch_translator.model).double(),
+            torch_translator.tokenizers,
+            search=torch_translator.search,
+            max_source_tokens=torch_translator.max_source_tokens,
         )
-        exact.sentences = rounded.sentences
-        in_double = exact.translate([lines[index] for index in differing], beam=beam)
-        double_texts = [translation.text for translation in in_double]
+        double_translator.sentences = torch_translator.sentences
+        in_double_precision = double_translator.translate([lines[index] for index in differing], beam=beam)
+        double_texts = [translation.text for translation in in_double_precision]
         assert [engine_texts[index] for index in differing] == double_texts
 
 
-def assert_same_log_probs(rounded: Translator, documents: list[dict[str, Any]]) -> None:
+def assert_same_log_probs(torch_translator: Translator, documents: list[dict[str, Any]]) -> None:
     """Assert that torch gives every token of the engine's translations the same log-probability."""
     for document in documents:
         source, target = document["source"]["ids"], document["target"]["ids"]
-        log_probs = next_log_probs(rounded.model, source, target)
+        log_probs = next_log_probs(torch_translator.model, source, target)
         expected = [float(log_probs[step, token]) for step, token in enumerate([*target, END])]
         assert document["log_probs"] == pytest.approx(expected, abs=MAX_LOG_PROB_ERROR)
 
 
-def assert_same_changes(engine: EngineProcess, rounded: Translator, lines: list[str]) -> None:
+def assert_same_changes(engine: EngineProcess, torch_translator: Translator, lines: list[str]) -> None:
     """Assert that random changes of attention have the same effect in the engine as in Python."""
     generator = random.Random(1)
     for line in generator.choices(lines, k=NUM_CHANGES):
-        changes = random_changes(explanation_to_document(explain(rounded, line)), generator)
-        expected = explain(rounded, line, edit=[change_from_json(change) for change in changes])
+        changes = random_changes(explanation_to_document(explain(torch_translator, line)), generator)
+        expected = explain(torch_translator, line, edit=[change_from_json(change) for change in changes])
         answer = engine.ask("explain", sentence=line, changes=changes)
         assert answer["target"]["text"] == expected.text, changes
         assert answer["log_probs"] == pytest.approx(expected.log_probs.tolist(), abs=MAX_LOG_PROB_ERROR), (
@@ -118,24 +123,24 @@ def assert_same_changes(engine: EngineProcess, rounded: Translator, lines: list[
 def test_the_engine_translates_a_thousand_sentences_as_torch_does(
     name: str, quantization: Quantization
 ) -> None:
-    rounded = rounded_translator(translator(name), quantization)
+    torch_translator = rounded_translator(translator(name), quantization)
     lines = sentences(1000, seed=11)
     with EngineProcess(pack_model(translator(name), MODELS[name], quantization=quantization)) as engine:
         for beam in (1, 4):
-            torch_texts = [translation.text for translation in rounded.translate(lines, beam=beam)]
+            torch_texts = [translation.text for translation in torch_translator.translate(lines, beam=beam)]
             requests = [{"sentence": line, "beam": beam} for line in lines]
             engine_texts = [answer["text"] for answer in answers(engine, "translate", requests)]
-            assert_same_texts(rounded, lines, torch_texts, engine_texts, beam=beam)
+            assert_same_texts(torch_translator, lines, torch_texts, engine_texts, beam=beam)
         assert_same_log_probs(
-            rounded, list(answers(engine, "explain", [{"sentence": line} for line in lines[:100]]))
+            torch_translator, list(answers(engine, "explain", [{"sentence": line} for line in lines[:100]]))
         )
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("none")])
 def test_two_hundred_changes_have_the_same_effect_in_the_engine_as_in_python(name: str) -> None:
-    rounded = rounded_translator(translator(name), "float16")
+    torch_translator = rounded_translator(translator(name), "float16")
     with EngineProcess(pack_model(translator(name), MODELS[name])) as engine:
-        assert_same_changes(engine, rounded, sentences(NUM_CHANGES, seed=12))
+        assert_same_changes(engine, torch_translator, sentences(NUM_CHANGES, seed=12))
 
 
 @pytest.mark.parametrize(("quantization", "min_share"), [("float16", 0.995), ("int8", 0.99)])
@@ -147,13 +152,13 @@ def test_the_demos_model_translates_unseen_sentences_as_torch_does(
     test_set = (whole_demo_run / "corpus" / "test.en-ko.tsv").read_text(encoding="utf-8").splitlines()
     lines = [line.split("\t")[0] for line in test_set]
     assert len(lines) == 1000
-    rounded = rounded_translator(original, quantization)
+    torch_translator = rounded_translator(original, quantization)
     with EngineProcess(pack_model(original, settings, quantization=quantization)) as engine:
         documents = list(answers(engine, "explain", [{"sentence": line} for line in lines]))
         texts = [document["target"]["text"] for document in documents]
-        assert texts == [translation.text for translation in rounded.translate(lines)]
-        assert_same_log_probs(rounded, documents)
-        in_single_precision = [translation.text for translation in original.translate(lines)]
-        assert share_of_same_texts(texts, in_single_precision) >= min_share
+        assert texts == [translation.text for translation in torch_translator.translate(lines)]
+        assert_same_log_probs(torch_translator, documents)
+        texts_with_original_weights = [translation.text for translation in original.translate(lines)]
+        assert share_of_same_texts(texts, texts_with_original_weights) >= min_share
         if quantization == "float16":
-            assert_same_changes(engine, rounded, lines)
+            assert_same_changes(engine, torch_translator, lines)

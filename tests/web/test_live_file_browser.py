@@ -1,4 +1,4 @@
-"""A live file in a browser: opened from disk without a network, the model runs in the page."""
+"""A browser opens a live file from disk without a network. The model runs in the page."""
 
 from __future__ import annotations
 

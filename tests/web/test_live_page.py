@@ -1,4 +1,7 @@
-"""The live page in a real browser: typing, panels, changes, addresses, saved files, a run, accessibility."""
+"""Tests of the live page in a real browser.
+
+A user types sentences, opens every panel, changes attention, saves files and follows a training run.
+"""
 
 from __future__ import annotations
 
@@ -434,6 +437,7 @@ def test_malformed_metrics_are_not_shown(
 
 def test_the_learning_rate_follows_the_revised_plan(open_page: OpenPage, runs: dict[str, Path]) -> None:
     translator = load(runs["transformer"] / "model", engine="torch")
+    # At step 120, the planned number of steps was changed from 400 to 300, and at step 200 to 250.
     plan = Plan(((0, 400), (120, 300), (200, 250)))
     peak, warmup, steps = 0.01, 40, 230
     settings = TrainingSettings(schedule="cosine", learning_rate=peak, warmup_steps=warmup)
@@ -473,6 +477,7 @@ def test_the_page_follows_a_run_while_it_trains(
         shutil.copytree(finished / "checkpoints", unfinished / "checkpoints")
         expect(page.locator("article h4").last).to_contain_text("250 updates")
         expect(page.get_by_role("application").first).to_be_visible()
+        # The page keeps the checkpoints that it has loaded, even if their files are deleted.
         num_checkpoints = page.locator("article").count()
         shutil.rmtree(unfinished / "checkpoints")
         open_panel(page, "attention")
@@ -766,6 +771,7 @@ def test_touch_and_screen_readers_and_input_methods_work(open_page: OpenPage, li
     composing = (
         "new KeyboardEvent('keydown', {key: 'Enter', isComposing: true, bubbles: true, cancelable: true})"
     )
+    # `dispatchEvent` returns true if the page does not handle the key, which belongs to the input method.
     assert page.get_by_label("Sentence", exact=True).evaluate(f"field => field.dispatchEvent({composing})")
     expect(page.locator("[data-word=source-1]")).to_have_text("sleep")
     assert page.evaluate("spoken.isConnected && spoken.textContent") == translation(page).inner_text()

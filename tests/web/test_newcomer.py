@@ -1,4 +1,4 @@
-"""Problems that a new user of the page once had: sliders, touch, printing, saved files, the first steps."""
+"""Problems that a new user of the page once had, e.g. with sliders, touch or printing, must not return."""
 
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ def test_the_slider_of_a_weight_stays_under_the_pointer_that_holds_it(
         slider.scroll_into_view_if_needed()
         before: Any = slider.bounding_box()
         y = before["y"] + before["height"] / 2
+        # The centre of the thumb moves between 8 pixels from the left end and 8 pixels from the right end.
         page.mouse.move(before["x"] + 8 + (before["width"] - 16) * float(slider.input_value()), y)
         page.mouse.down()
         for share in (0.5, 0.2, 0.02, 0.9):
@@ -328,6 +329,7 @@ def test_undo_solves_no_challenge_of_the_first_steps_but_silencing_heads_does(
     page = open_page(address)
     wait_for_responses(page)
     story = page.get_by_test_id("story")
+    # The button to press in each step. In a step with the empty name, only "Next" is pressed.
     for name in ("", "", "", "Silence it", "Silence them all", "Pin one for me"):
         if name:
             story.get_by_role("button", name=name).click()

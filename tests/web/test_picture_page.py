@@ -1,4 +1,4 @@
-"""The page with pictures: a map per word, the roll-out of a class, a user's picture on a live page."""
+"""For a picture, the page shows a map per word of the caption, or the attention roll-out of the class."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def test_a_saved_page_has_one_map_per_word(
     expect(maps).to_have_count(len(explanation.target.words))
     weights = picture_translator().word_attention(str(picture), TARGET).weights[0, 0]
     for word, row in enumerate(weights):
+        # The label names the row and the column of the patch with the largest weight, in a grid of 4 × 4.
         place = f"{row.argmax() // 4 + 1}, {row.argmax() % 4 + 1}"
         label = maps.nth(word).get_attribute("aria-label")
         assert [int(part) for part in place.split(", ")] == [
@@ -54,6 +55,7 @@ def test_a_saved_page_has_one_map_per_word(
             float(rect.get_attribute("fill-opacity"))
             for rect in maps.nth(word).locator("rect[shape-rendering]").all()
         ]
+        # The smaller the weight, the more the patch is darkened. A patch with weight 0 is darkened by 85%.
         assert opacity == pytest.approx((0.85 * (1 - row / row.max())).tolist(), abs=0.02)
     assert page.locator("main image").first.get_attribute("href") == explanation.picture.image
     assert_accessible(page, axe)
@@ -69,7 +71,7 @@ def test_a_saved_page_shows_the_roll_out_of_a_class(
     save_explanation(explanation, tmp_path / "page.html")
     page = open_page(f"{(tmp_path / 'page.html').as_uri()}#panel=translate")
     expect(page.get_by_test_id("class")).to_have_text(explanation.text)
-    row = explanation.roll_out("encoder")[0, 1:]
+    row = explanation.roll_out("encoder")[0, 1:]  # from the class token to the patches
     rects = page.locator(".large rect[shape-rendering]").all()
     opacity = [float(rect.get_attribute("fill-opacity")) for rect in rects]
     assert opacity == pytest.approx((0.85 * (1 - row / row.max())).tolist(), abs=0.02)

@@ -1,4 +1,4 @@
-"""Pages that are opened from disk without a server: every family, every mechanism, and long sentences."""
+"""Pages that are opened from disk without a server show models of every family and every mechanism."""
 
 from __future__ import annotations
 
