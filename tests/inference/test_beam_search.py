@@ -76,6 +76,7 @@ def test_a_beam_as_wide_as_all_prefixes_equals_brute_force(
         extra_tokens=max_length,
     )
     batch = batch_of(source)
+    # With a penalty, a large patience factor lets the search go on until it has finished every translation.
     results = beam_search(stepper, batch, replace(plan, patience_factor=9.0))
     expected = brute_force(stepper, batch, ordinary_tokens(vocab_size), plan)
     assert_close([[h] for h in results[0]], [[h] for h in expected[:n_best]])
@@ -165,7 +166,9 @@ def test_no_n_gram_is_repeated(seed: int, sources: list[list[int]], plan: Search
 
 
 def test_the_translation_ends_when_every_token_is_disallowed() -> None:
-    stepper = TableStepper(vocab_size=6, seed=3)  # <unk> and two tokens: three unigrams, then nothing is left
+    # A translation can consist of <unk> and two ordinary tokens. No token may be repeated, and `min_length`
+    # disallows </s>, so no token is allowed after the third.
+    stepper = TableStepper(vocab_size=6, seed=3)
     plan = SearchPlan(beam=2, no_repeat_ngram_size=1, min_length=5, max_length_ratio=0, extra_tokens=9)
     for search in (beam_search, greedy_search):
         [[best]] = search(stepper, batch_of([4, 5]), plan)
@@ -229,8 +232,8 @@ def test_only_tokens_of_the_shortlist_are_produced() -> None:
     batch = batch_of([4, 5, 6])
     plan = SearchPlan(beam=3, n_best=3, max_length_ratio=0, extra_tokens=5, no_repeat_ngram_size=2)
     produced = {token for hypothesis in beam_search(stepper, batch, plan)[0] for token in hypothesis.ids}
-    assert produced <= {11, 17}
-    assert greedy_search(stepper, batch, plan)[0][0].ids
+    assert produced <= {11, 17}  # token 3 is </s>, which is not part of a translation
+    assert greedy_search(stepper, batch, plan)[0][0].ids  # the translation is not empty
 
 
 @settings(max_examples=25, deadline=None)
@@ -284,6 +287,7 @@ def test_the_coverage_penalty_is_large_for_an_unattended_token_and_0_for_padding
     )
     for [usual], [penalised] in zip(usual_results, penalised_results, strict=True):
         assert usual.ids == penalised.ids
+        # Only an unattended token lowers a score this much. It adds about −87 (see `finished.py`).
         assert penalised.score < usual.score + math.log(1e-6)
     alone = search(IgnoresFirstToken(vocab_size=9, seed=3), batch_of(sources[1]), plan)
     assert alone[0][0].score == pytest.approx(penalised_results[1][0].score, abs=1e-5)

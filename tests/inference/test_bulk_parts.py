@@ -1,4 +1,4 @@
-"""Part files of bulk translation: blocks as in a stream, names that depend on all that affects a part."""
+"""Bulk translation divides lines into blocks and stores the translation of each block in a part file."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_output_does_not_depend_on_the_order_or_repetition_of_shards(
         workers = UpperCaseWorkers()
         job = run(tmp_path / "out", texts, workers, Shard(number, 3))
         done += workers.done
-    assert sorted(done) == [0, 1, 2, 3, 4, 5]  # each block once, although a shard ran twice
+    assert sorted(done) == [0, 1, 2, 3, 4, 5]  # each block once, even if a shard ran twice
     assert job.num_parts() == (6, 6)
     job.join()
     assert (tmp_path / "out").read_text() == "".join(f"{text.upper()}\n" for text in texts)
@@ -186,6 +186,7 @@ class OptionsWithTestWorkers(BulkOptions):
 def test_an_output_that_another_process_has_written_is_not_replaced(tmp_path: Path) -> None:
     text, out = tmp_path / "in", tmp_path / "out"
     text.write_text("one\ntwo\n")
+    # An output is accepted if it already has the bytes that the job would write.
     for output, is_refused in (("by hand\n", True), ("ONE\n", True), ("ONE\nTWO\n", False)):
         out.unlink(missing_ok=True)
         workers = WorkersWithConcurrentWriter(out, output)
@@ -198,10 +199,11 @@ def test_an_output_that_another_process_has_written_is_not_replaced(tmp_path: Pa
 def test_only_an_unchanged_output_of_the_same_settings_is_replaced_without_overwrite(tmp_path: Path) -> None:
     out, other_settings = tmp_path / "out", replace(SETTINGS, n_best=2)
     files = [(tmp_path / "in", out)]
+    # `check_replaceable` raises an error if the output must not be replaced.
     job = run(out, lines(3), UpperCaseWorkers())
     check_replaceable(files, SETTINGS, overwrite=False)  # there is no output yet
     job.join()
-    check_replaceable(files, SETTINGS, overwrite=False)
+    check_replaceable(files, SETTINGS, overwrite=False)  # the same settings wrote the output
     with pytest.raises(StorageError, match="--overwrite"):
         check_replaceable(files, other_settings, overwrite=False)
     out.write_text("corrected by hand\n")
@@ -217,7 +219,7 @@ def test_equal_blocks_are_translated_once(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "SAME\n" * len(texts)
 
 
-def test_shards_are_named_by_number_and_total() -> None:
+def test_a_shard_is_given_as_its_number_and_the_number_of_shards() -> None:
     assert parse_shard("3/64") == Shard(2, 64)
     for wrong in ("0/4", "5/4", "3", "a/b", "-1/4", "1/0"):
         with pytest.raises(RecipeError, match="takes I/N"):
@@ -225,7 +227,7 @@ def test_shards_are_named_by_number_and_total() -> None:
 
 
 def test_there_are_at_most_as_many_actors_as_free_cores() -> None:
-    assert count_actors(0, 4, "auto") == 4
+    assert count_actors(0, 4, "auto") == 4  # 0: as many as possible
     assert count_actors(3, 4, "auto") == 3
     with pytest.raises(UnsupportedError, match=r"--workers 5; free cores at auto: 4\. Take --workers 4"):
         count_actors(5, 4, "auto")

@@ -27,6 +27,8 @@ def temporary_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Creator:
+    """Creates the files of an entry after some seconds, and counts its calls."""
+
     def __init__(self, seconds: float = 0.0) -> None:
         self.calls = 0
         self.seconds = seconds
@@ -164,11 +166,11 @@ def test_environment_variables_set_the_cache_folder(monkeypatch: pytest.MonkeyPa
         cache_folder()
 
 
-# --- a cache that others have written to ---
+# --- a cache that other programs or users have written to ---
 
 
 def test_a_foreign_entry_with_a_valid_manifest_is_not_used(temporary_cache: Path) -> None:
-    """Another converted model in the place of this one, or changed files with a matching manifest."""
+    """The entry is replaced by the entry of another model, and then by changed files with a new manifest."""
     get_or_create({"weights": "a"}, Creator())
     get_or_create({"weights": "b"}, lambda: {**FILES, "model.bin": b"foreign"})
     [entry] = [path for path in entries(temporary_cache) if (path / "model.bin").read_bytes() == b"weights"]

@@ -73,7 +73,7 @@ def test_heads_of_another_width_are_refused_with_their_location(
 
 
 def test_biases_of_attention_are_exported() -> None:
-    """`export` compares the log-probabilities itself."""
+    """`export` raises an error if the converted model has other log-probabilities."""
     model: Any = random_model(attention_bias=True, attention_init="lecun-normal", key_width=8)
     for block in model.decoder:
         for projection in (block.attention.out, block.attention.query, block.cross_attention.value):

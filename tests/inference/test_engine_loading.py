@@ -182,7 +182,7 @@ def test_a_converted_model_that_cannot_be_loaded_runs_on_torch(
     ("facts", "uses_int8"),
     [
         ({INT8_COSTS: MAX_INT8_COST - 0.01}, True),
-        ({INT8_COSTS: -1}, True),
+        ({INT8_COSTS: -1}, True),  # the model was even better with int8
         ({INT8_COSTS: MAX_INT8_COST}, False),
         ({INT8_COSTS: None}, False),
         ({}, False),
@@ -202,6 +202,7 @@ def test_int8_is_used_if_it_was_measured_to_cost_little(
 
 def test_the_cost_of_int8_is_not_measured_if_only_torch_can_translate() -> None:
     tokenizers, pairs = small_tokenizers(), [Pair(line, line) for line in LINES]
+    # 40 positions are too few for the maximum length of a translation, so CTranslate2 refuses to translate.
     for max_positions, is_known in ((40, False), (1024, True)):
         settings = {"positions": "learned", "max_positions": max_positions}
         model = random_model(vocab_size=tokenizers.target.vocab_size, **settings)
@@ -227,7 +228,7 @@ AVX512_FLAGS = "avx2 avx512f avx512cd avx512vl avx512dq avx512bw avx512_vnni"
 
 
 @pytest.mark.parametrize(
-    ("cpu_info", "before", "requested"),
+    ("cpu_info", "initial_value", "final_value"),
     [
         (f"model name : x\nflags : fpu {AVX512_FLAGS} sha\n", None, "AVX512"),
         (f"flags : {AVX512_FLAGS}\n", "AVX2", "AVX2"),
@@ -237,20 +238,21 @@ AVX512_FLAGS = "avx2 avx512f avx512cd avx512vl avx512dq avx512bw avx512_vnni"
         (None, None, None),
     ],
 )
-def test_avx512_is_requested_if_the_processor_has_it(
+def test_avx512_is_requested_if_the_processor_has_it_and_the_user_has_not_chosen(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     cpu_info: str | None,
-    before: str | None,
-    requested: str | None,
+    initial_value: str | None,
+    final_value: str | None,
 ) -> None:
-    monkeypatch.setenv(ctranslate2_engine.ISA_VARIABLE, before or "")
-    if before is None:
+    # `setenv` comes first, so that pytest restores the variable even if it is deleted.
+    monkeypatch.setenv(ctranslate2_engine.ISA_VARIABLE, initial_value or "")
+    if initial_value is None:
         monkeypatch.delenv(ctranslate2_engine.ISA_VARIABLE)
     if cpu_info is not None:
         (tmp_path / "cpuinfo").write_text(cpu_info)
     ctranslate2_engine.request_avx512(tmp_path / "cpuinfo")
-    assert os.environ.get(ctranslate2_engine.ISA_VARIABLE) == requested
+    assert os.environ.get(ctranslate2_engine.ISA_VARIABLE) == final_value
 
 
 def test_ctranslate2_uses_the_requested_instructions(folder: Path) -> None:

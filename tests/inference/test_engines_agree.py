@@ -66,8 +66,11 @@ def test_the_engines_agree(name: str, with_prefix: bool) -> None:
             assert [h.score for h in actual_list] == pytest.approx(scores, abs=2e-4)
 
 
-def test_an_end_that_is_dropped_after_a_prefix_leaves_its_slot_empty_in_both_engines() -> None:
-    """If another candidate took the slot, five of these sentences would have other hypotheses."""
+def test_both_engines_drop_a_candidate_that_ends_right_after_the_prefix_without_replacing_it() -> None:
+    """The candidate `</s>` is dropped unless it is the best, so one hypothesis fewer continues.
+
+    If another candidate replaced it, five of these sentences would have other hypotheses.
+    """
     inputs = sources(3, count=40)
     expected, actual = (
         run_search(
@@ -102,6 +105,7 @@ def test_99_percent_of_200_sentences_have_the_same_translations(beam: int) -> No
     num_close_scores = sum(abs(a.score - e.score) < 1e-3 for a, e in zip(actual, expected, strict=True))
     assert num_same_texts >= 0.99 * len(lines)
     assert num_close_scores >= 0.99 * len(lines)
+    # Empty translations would agree trivially, so there must be few.
     assert sum(not translation.tokens for translation in expected) < 10
     streamed = list(converted.stream(lines, beam=beam, look_ahead=30))
     assert [translation.text for translation in streamed] == [translation.text for translation in actual]
@@ -121,7 +125,7 @@ def test_with_a_maximum_length_per_sentence_the_engines_agree_on_uncut_translati
             was_cut = len(expected_best.ids) == max_length
             num_cut += was_cut
             assert was_cut or actual_best.ids == expected_best.ids
-    assert num_cut > 10
+    assert num_cut > 10  # the maximum lengths do limit the search
 
 
 def test_no_translation_exceeds_its_own_maximum_length() -> None:
@@ -144,14 +148,14 @@ def test_more_hypotheses_than_a_beam_finds_are_refused() -> None:
 
 def test_a_source_beyond_the_positions_is_refused() -> None:
     _, converted = both_engines(random_model(vocab_size=VOCAB_SIZE), max_positions=16)
-    run_search(converted, [[5] * 15], BASE)
+    run_search(converted, [[5] * 15], BASE)  # no error: the source and </s> have 16 positions
     with pytest.raises(UnsupportedError, match=r"15 tokens of a source. Received: 16"):
         run_search(converted, [[5] * 16], BASE)
 
 
 def test_a_translation_beyond_the_positions_is_refused_and_not_cut() -> None:
     _, converted = both_engines(random_model(vocab_size=VOCAB_SIZE), max_positions=16)
-    run_search(converted, [[5] * 4], replace(BASE, extra_tokens=16))
+    run_search(converted, [[5] * 4], replace(BASE, extra_tokens=16))  # raises no error
     with pytest.raises(UnsupportedError, match="16 tokens of a translation"):
         run_search(converted, [[5] * 4], replace(BASE, extra_tokens=17))
     with pytest.raises(UnsupportedError, match="16 tokens of a translation"):
@@ -222,7 +226,7 @@ def test_both_engines_sample_from_the_same_distribution(sampling: Sampling) -> N
     assert not torch_engine.unsupported_reason(plan, sampling)
     assert not converted.unsupported_reason(plan, sampling)
     assert set(torch_counts) == set(converted_counts) or not sampling.top_k
-    # 4,000 samples each: the standard error of a share is at most 0.8 %.
+    # Each engine drew 4,000 samples. The standard error of the share of a token is at most 0.8 %.
     drawn_tokens = torch_counts | converted_counts
     assert max(abs(torch_counts[token] - converted_counts[token]) / 4000 for token in drawn_tokens) < 0.04
 

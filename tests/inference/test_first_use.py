@@ -233,6 +233,7 @@ CHARACTER_MAP = struct.pack("<I", 1024) + os.urandom(1500)
 def test_a_character_map_is_refused(unchecked_folder: Path, spec: int) -> None:
     """SentencePiece merges repeated messages, so the map can be appended."""
     pieces = (unchecked_folder / "pieces.model").read_bytes()
+    # These two calls raise no error: there is no map, or the map is empty.
     refuse_character_map(pieces)
     refuse_character_map(pieces + field(spec, field(2, b"")))
     change_card(unchecked_folder, "pieces.model", pieces + field(spec, field(2, CHARACTER_MAP)))

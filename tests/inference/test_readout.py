@@ -1,4 +1,7 @@
-"""Alignments from attention: hand-made maps, and the choice of a planted head."""
+"""Alignments are read from hand-made attention, and planted heads are found in random attention.
+
+A planted head attends to the aligned source tokens: see `planted_pair`.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +129,8 @@ def test_gold_alignments_take_precedence() -> None:
     assert choose_read_out([*without_gold, *with_gold]) == one_head(2, 3, 1)
 
 
-def test_source_words_choose_links_too_if_gold_alignments_show_that_it_helps() -> None:
+def test_links_are_also_chosen_per_source_word_if_gold_alignments_show_that_this_helps() -> None:
+    # Source word 1 is not the best choice of any target word. Its largest weight is 0.35, at target word 0.
     weights = numpy.array([[[[0.5, 0.35, 0.05, 0.1], [0.0, 0.1, 0.8, 0.1], [0.1, 0.1, 0.1, 0.7]]]])
     two_to_one = Alignment(frozenset({(0, 0), (1, 0), (2, 1)}))
     pair = AttendedPair(weights, [0, 1, 2], [0, 1], two_to_one)
@@ -148,6 +152,7 @@ def test_the_choice_minimises_the_alignment_error() -> None:
     for _ in range(12):
         pair = planted_pair(generator, one_head(0, 0), gold=True, layers=2, heads=2)
         noise = generator.dirichlet(numpy.ones(pair.weights.shape[-1]), size=pair.weights.shape[:-1])
+        # Every second gold link is sure. The other gold links are only possible.
         sure = frozenset(list(pair.gold.sure)[::2]) if pair.gold else frozenset()
         gold = Alignment(sure, pair.gold.sure if pair.gold else frozenset())
         samples.append(
@@ -165,6 +170,7 @@ def test_the_choice_minimises_the_alignment_error() -> None:
 
 
 def error_of(samples: list[AttendedPair], read_out: ReadOut) -> float:
+    """Return the alignment error (AER) of a read-out on samples with gold alignments."""
     agreed = total = 0
     for pair in samples:
         read_links, gold = links(read_alignment(pair, read_out)), pair.gold

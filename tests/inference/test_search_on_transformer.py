@@ -47,6 +47,7 @@ def test_a_wide_beam_equals_brute_force(norm: str, penalty: float) -> None:
     for seed in range(3):
         model = transformer(seed, norm=norm)
         with torch.inference_mode():
+            # A large patience factor lets the search go on until it has finished every translation.
             results = beam_search(model, batch, replace(plan, patience_factor=9.0))
             for row, hypotheses in enumerate(results):
                 expected = brute_force(model, single_sentence(batch, row), tokens, plan)[:10]

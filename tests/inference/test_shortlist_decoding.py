@@ -62,7 +62,9 @@ def test_both_engines_agree_and_use_only_tokens_of_the_shortlist(name: str) -> N
         model = random_model(vocab_size=VOCAB_SIZE, seed=seed)
         torch_engine, converted = both_engines(model, SHORTLIST)
         unlimited = TorchEngine(model)
-        for source in sources(seed):  # alone, so that the batches of both engines are the same
+        # All sources of a batch share one shortlist. Each source is searched alone, because the engines would
+        # divide several sources into different batches.
+        for source in sources(seed):
             [results] = run_search(torch_engine, [source], plan)
             [converted_results] = run_search(converted, [source], plan)
             assert [h.ids for h in results] == [h.ids for h in converted_results]

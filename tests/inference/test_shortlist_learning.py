@@ -51,7 +51,7 @@ def test_a_batch_allows_unk_end_the_common_tokens_and_the_tokens_of_its_sources(
     assert shortlist.tokens([[7], [8, 30]]) == [UNKNOWN, END, 5, 9, 20, 21, 22]
 
 
-def test_the_file_is_a_vocabulary_map() -> None:
+def test_the_file_has_the_format_of_a_vocabulary_map_of_ctranslate2() -> None:
     shortlist = Shortlist((5, 9), {8: (21, 22), 7: (20, 21), 11: ()})
     assert shortlist.to_bytes() == b"\t5 9\n7\t20 21\n8\t21 22\n11\t\n"
     assert Shortlist.from_bytes(shortlist.to_bytes(), make_translator().tokenizers) == shortlist
@@ -86,7 +86,7 @@ def test_the_strongest_links_are_chosen() -> None:
 
     links = _LinkSums()
     stop = 10 + MAX_PER_SOURCE_TOKEN + 5
-    for target in range(10, stop):  # five too many for source token 7; the weight grows with the token
+    for target in range(10, stop):  # five too many for source token 7; larger ids have larger weights
         links.add(numpy.array([link(7, target), link(8, 50)]), numpy.array([0.5 + target, 1.0]))
     # Token 10 becomes the strongest, so the weakest five are 11 to 15. Links of </s> are ignored.
     links.add(numpy.array([link(7, 10), link(7, END), link(END, 60)]), numpy.array([500.0, 900.0, 900.0]))

@@ -1,4 +1,4 @@
-"""The Translator with a model that repeats its source, so that every translation is known."""
+"""The Translator with a model that copies its source, so that every translation is known."""
 
 from __future__ import annotations
 
@@ -478,7 +478,9 @@ def test_several_threads_may_translate_at_once(random_translator: Translator) ->
         assert list(pool.map(random_translator.translate, blocks)) == expected
 
 
-def test_a_text_is_split_into_sentences_only_if_sentences_is_split(tokenizers: TokenizerPair) -> None:
+def test_the_option_sentences_decides_whether_a_text_is_split_into_sentences(
+    tokenizers: TokenizerPair,
+) -> None:
     translator = echo_translator(tokenizers)
     text = "the old house. A tree? A river!"
     [split] = translator.translate([text])
@@ -567,6 +569,7 @@ def test_a_sentence_that_lost_a_placeholder_is_translated_again_with_prefix_beam
     assert placeholder in translation.text
     sampling = Sampling(top_k=1, seed=3)
     assert placeholder in translator.translate([text], sampling=sampling, max_length_ratio=0.1)[0].text
+    # Each text was searched twice. With sampling, the beam of the plan is the default, 4, and is not used.
     assert [(plan.beam, used) for plan, used in searches] == [(2, None)] * 2 + [(4, sampling)] * 2
 
 

@@ -58,7 +58,10 @@ def exact_share(model, generator: torch.Generator) -> float:
 
 
 def rate_factor(step: int) -> float:
-    """The factor of the learning rate: mechanisms with hard edges (window, location) need small rates."""
+    """The factor of the learning rate, which rises during the warm-up and then falls linearly to 0.
+
+    Mechanisms with hard edges (window, location) need the small rates.
+    """
     return min(step / WARMUP, (MAX_STEPS - step) / (MAX_STEPS - WARMUP))
 
 

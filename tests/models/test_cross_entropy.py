@@ -117,8 +117,8 @@ def test_the_loss_of_padding_alone_is_zero():
     assert torch.all(states.grad == 0)
 
 
-def test_a_tied_weight_gets_both_gradients():
-    """Tied to an embedding: the gradients of the loss and of the embedding add up."""
+def test_a_weight_that_is_also_the_embedding_gets_the_sum_of_both_gradients():
+    """A tied weight is used twice: to embed tokens and to compute the scores."""
     states, labels, output = example()
     embedded = nn.functional.embedding(labels, output.weight)
     sequence_loss(states + embedded, labels, output, smoothing=0.1).total.backward()
@@ -128,7 +128,7 @@ def test_a_tied_weight_gets_both_gradients():
     torch.testing.assert_close(fused_gradient, output.weight.grad)
 
 
-def test_larger_chunks_of_other_devices_give_the_same_loss(monkeypatch):
+def test_other_devices_compute_the_same_loss_in_larger_chunks(monkeypatch):
     states, labels, output = example()
     monkeypatch.setattr(kernel, "CHUNK_SCORES", 2 * len(output.weight))
     expected = sequence_loss(states, labels, output, smoothing=0.1)

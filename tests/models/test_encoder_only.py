@@ -1,4 +1,4 @@
-"""The encoder-only family: attends to both sides, predicts masked tokens, has a Transformer's encoder."""
+"""The encoder-only family attends to both sides, predicts masked tokens, and has a Transformer's encoder."""
 
 from __future__ import annotations
 

@@ -96,7 +96,8 @@ def test_reordered_rows_continue_their_own_history(family, kind):
         state = model.reorder(state, torch.tensor([2, 0, 0, 1]))
         log_probs, _ = model.step(state, torch.tensor([30, 31, 32, 33]))
         for row, (sentence, token) in enumerate([(2, 30), (0, 31), (0, 32), (1, 33)]):
-            forced = make_batch([SOURCES[sentence]], [[token, 4]])  # 4: any token after the compared state
+            forced = make_batch([SOURCES[sentence]], [[token, 4]])
+            # Step 1 reads `token`. The token 4 is arbitrary, because it follows the compared step.
             expected = model.output.log_probs(model(forced)[0, 1])
             torch.testing.assert_close(log_probs.values[row], expected, atol=1e-4, rtol=0)
 
@@ -166,7 +167,10 @@ def test_the_encoder_knows_the_order_only_from_its_positions(positions):
 
 
 def test_batch_norm_in_training_ignores_padding():
-    """More padding changes neither the states nor the running statistics."""
+    """More padding changes neither the states nor the running statistics.
+
+    `make` has already updated the running means, so they are set to 0 first.
+    """
     for family in SMALL:
         model, equal_model = (make(family, norm_kind="batch").train() for _ in range(2))
         pad = torch.nn.functional.pad
@@ -229,7 +233,8 @@ def test_rotary_positions_need_heads_of_even_width(family):
 @pytest.mark.parametrize(("family", "needed"), [("transformer", 611), ("decoder-only", 611 + 201)])
 def test_learned_positions_must_cover_the_longest_translation(family, needed):
     model = {"family": family, "positions": "learned"}
-    check_recipe(make_recipe({"model": {**model, "max_positions": needed}}))
+    check_recipe(make_recipe({"model": {**model, "max_positions": needed}}))  # raises no error
+    # By default, positions are sinusoidal, and `max_positions` has no effect.
     check_recipe(make_recipe({"model": {"family": family, "max_positions": 5}}))
     with pytest.raises(UnsupportedError, match=rf"{needed} positions.* model\.max_positions = {needed - 1}"):
         check_recipe(make_recipe({"model": {**model, "max_positions": needed - 1}}))
@@ -243,7 +248,7 @@ def test_learned_positions_must_cover_the_longest_translation(family, needed):
 @pytest.mark.parametrize(("family", "needed"), [("transformer", 201), ("decoder-only", 201 + 201)])
 def test_learned_positions_must_cover_the_longest_pair_of_training(family, needed):
     recipe = {"search": {"max_length_ratio": 0.5}, "model": {"family": family, "positions": "learned"}}
-    check_recipe(make_recipe(recipe, **{"model.max_positions": needed}))
+    check_recipe(make_recipe(recipe, **{"model.max_positions": needed}))  # raises no error
     with pytest.raises(UnsupportedError, match=rf"{needed} positions.* search\.max_length_ratio = 0\.5"):
         check_recipe(make_recipe(recipe, **{"model.max_positions": needed - 1}))
 

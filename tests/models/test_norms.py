@@ -98,7 +98,7 @@ def test_the_contents_of_padding_change_nothing():
 
 def test_in_evaluation_a_position_does_not_depend_on_its_batch():
     norm = with_random_parameters(BatchNorm(WIDTH))
-    norm(states(), NOT_PADDING)
+    norm(states(), NOT_PADDING)  # updates the running statistics
     norm.eval()
     together = norm(states(1), NOT_PADDING)
     torch.testing.assert_close(norm(states(1)[2:3, 3:4])[0, 0], together[2, 3])
@@ -113,5 +113,5 @@ def test_a_single_position_is_its_own_mean_and_does_not_change_the_running_mean(
 
 def test_running_statistics_are_stored():
     norm = BatchNorm(WIDTH)
-    norm(states(), NOT_PADDING)
+    norm(states(), NOT_PADDING)  # updates the running statistics
     assert set(norm.state_dict()) == {"weight", "bias", "mean", "variance"}

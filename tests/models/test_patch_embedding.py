@@ -1,4 +1,4 @@
-"""The embedding of pictures against numpy, positions of a grid against their formula, models on pictures."""
+"""Patch embeddings equal numpy's result, grid positions follow their formula, and models read pictures."""
 
 from __future__ import annotations
 

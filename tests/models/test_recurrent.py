@@ -75,7 +75,7 @@ def test_an_encoder_of_another_width_is_refused_only_by_mechanisms_that_cannot_u
     settings = RecurrentSettings(width=16, encoder_width=12, attention=AttentionSettings(kind=name))
     if CATALOGUE[name].supports.widths:
         assert make(attention=name, encoder_width=12).attention(BATCH)["cross"].shape[1] == 1
-        check_model(settings)
+        check_model(settings)  # raises no error
     else:
         with pytest.raises(UnsupportedError, match="queries of width 16 and keys of width 12"):
             check_model(settings)
@@ -112,6 +112,7 @@ def test_bahdanau_queries_with_the_state_before_the_step_and_luong_with_the_stat
     changed_target = BATCH.target.clone()
     changed_target[:, 0] = 7
     changed_batch = Batch(BATCH.source, BATCH.source_lengths, changed_target, BATCH.target_lengths)
+    # The last value says whether the query of the first step depends on the first token.
     for name, decoder, depends in (("bahdanau", AttendBefore, False), ("luong-general", AttendAfter, True)):
         model = make(attention=name)
         assert isinstance(model.decoder, decoder)
@@ -149,6 +150,7 @@ def test_beam_search_is_at_least_as_good_as_greedy(name):
     plan = SearchPlan(beam=3, max_length_ratio=1.0, extra_tokens=4)
     wide, narrow = beam_search(model, batch, plan), greedy_search(model, batch, plan)
     for best, first in zip(wide, narrow, strict=True):
+        # Scores are divided by the length, so only translations of the same length are compared.
         assert best[0].score >= first[0].score - 1e-6 or len(best[0].ids) != len(first[0].ids)
 
 

@@ -1,4 +1,8 @@
-"""The recurrent kernels against their plain twins and against finite differences, gradients included."""
+"""The recurrent kernels compute the same results and gradients as their plain twins.
+
+A plain twin is the same computation with torch's operations. Gradients are also compared with finite
+differences.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +138,7 @@ class SharperAdditive(Additive):
         return 5 * super().scores(query, keys)
 
 
-def test_a_subclass_trains_with_its_own_formula(monkeypatch):
+def test_a_subclass_of_additive_attention_trains_with_its_own_formula(monkeypatch):
     model = make_model(torch.float64)
     bahdanau = train_once(model)
     model.decoder.attention.mechanism.__class__ = SharperAdditive
@@ -156,12 +160,14 @@ def test_a_wrong_gradient_exceeds_the_tolerance(monkeypatch):
 
     monkeypatch.setattr(kernels.bahdanau._AttentionBackward, "gradients", wrong_gradients)
     actual = train_once(model)
+    # `energy` is the parameter whose gradient is the gradient of the score vector.
     with pytest.raises(AssertionError, match="energy"):
         assert_all_close(actual, expected)
 
 
 @pytest.mark.parametrize("kind", ["bahdanau", "luong-concat"])
-def test_the_device_and_the_pass_decide_whether_a_kernel_runs(kind, monkeypatch):
+def test_kernels_run_only_on_the_cpu_and_with_gradients(kind, monkeypatch):
+    """The kernel of the decoder also needs a pass that neither edits nor collects attention weights."""
     model = make_model(torch.float64, attention=AttentionSettings(kind=kind), order="before")
     batch, calls = make_batch(), []
     for module, name in ((recurrent, "run_decoder"), (kernels.recurrent, "fast_encode_layer")):
@@ -203,7 +209,7 @@ def test_sentences_are_encoded_like_packed_sequences(cell, bidirectional, dtype)
 
 @every_type
 @every_cell
-def test_a_layer_equals_that_of_torch(cell, dtype):
+def test_a_layer_equals_the_layer_of_torch(cell, dtype):
     torch.manual_seed(3)
     layer = CELLS[cell](5, 4, batch_first=True).to(dtype)
     inputs = torch.randn(3, 6, 5, dtype=dtype, requires_grad=True)

@@ -161,7 +161,7 @@ def test_attention_has_every_site():
 
 
 def test_attention_equals_the_weights_of_the_steps():
-    """The weights of each step, collected by an identity edit, are a row of `attention`."""
+    """An edit that changes nothing collects the weights of each step, which are a row of `attention`."""
     model = make()
     with torch.no_grad():
         forced = model.attention(BATCH)

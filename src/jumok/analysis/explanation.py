@@ -111,7 +111,9 @@ class Explanation:
     search: SearchTree | None = None  # None if the translation was given
     score: float | None = None  # by which the search ranked the translation
     ended: bool = True  # False if there is no `</s>`: cut at the maximum length, or a class
-    forced: int = 0  # number of first tokens not chosen by the search: of a prefix, or before a change
+    # The number of initial tokens that the search did not choose, because they were given as a prefix or come
+    # before the first step that a change affects.
+    forced: int = 0
     changes: tuple[Change, ...] = ()
     before: BeforeChange | None = None
     cells: tuple[CellSteps, ...] = ()  # the cells whose steps are stored

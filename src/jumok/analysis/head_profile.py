@@ -141,12 +141,13 @@ def profile_head(
     order = np.argsort(effects)[:strongest].tolist()
     offset, entropy, on_special = (_mean(values) for values in zip(*statistics, strict=True))
     return HeadProfile(
+        # The fields from `site` to `on_special`, in the order of the class.
         *(site, *layer_head, len(encoded), offset, entropy, on_special),
         error=score_alignments(links, gold).error if gold else None,
         effect=float(np.mean(effects)),
         bleu=bleu,
         bleu_without=bleu_without,
-        changed=sum(text != changed for text, changed in zip(with_head, without_head, strict=True)),
+        changed=sum(text != other for text, other in zip(with_head, without_head, strict=True)),
         strongest=tuple(
             AffectedSentence(
                 encoded[i].pair.source, encoded[i].pair.target, effects[i], with_head[i], without_head[i]
@@ -186,7 +187,7 @@ def _statistics(weights: NDArray[Any], site: str) -> tuple[float, float, float]:
     positions = np.delete(np.arange(keys), special)
     attends = (on_special < ALL_ON_SPECIAL) & (words.sum(axis=1) > 0)
     if not attends.any():
-        return np.nan, float(abs(entropy)), float(on_special.mean())
+        return np.nan, float(abs(entropy)), float(on_special.mean())  # `abs` turns -0.0 into 0.0
     mean_key = (words[attends] * positions).sum(axis=1) / words[attends].sum(axis=1)
     offset = (mean_key - np.arange(queries)[attends]).mean()
     return float(offset), float(abs(entropy)), float(on_special.mean())
@@ -219,7 +220,7 @@ def _translate(
     lengths = [len(encoded_pair.source) + 1 for encoded_pair in encoded]
     for rows in length_buckets(lengths, BATCH_TOKENS):
         batch = padded_batch([encoded[i].source for i in rows]).to(model.device)
-        # In a decoder-only model, all sources of the batch are padded to the same length.
+        # In a decoder-only model, targets begin after the padded sources, so the edit gets the padded length.
         stepper = EditedModel(model, edit_from_changes(changes, model, batch.source.shape[1]))
         with model.autocast():
             ranked = beam_search(stepper, batch, plan)

@@ -42,6 +42,7 @@ def head_statistics(attention: AttentionMap, picture: PatchedPicture | None = No
     weights = attention.weights.astype(np.float64)
     queries, keys = weights.shape[2:]
     logs = np.log(np.where(weights > 0, weights, 1.0))
+    # The sum is at most 0. `abs` is used instead of a minus sign, which would turn 0.0 into -0.0.
     entropy = np.abs((weights * logs).sum(axis=-1).mean(axis=-1)).astype(np.float32)
     if picture is None or attention.site == "decoder":
         distances = np.abs(np.arange(queries)[:, None] - np.arange(keys))

@@ -42,7 +42,9 @@ FORMAT, VERSION = "jumok-explanation", 2
 _DECIMALS = 5  # of a stored number
 MAX_FOUR_DECIMAL_WEIGHTS = 100_000
 """If all maps together have at most this number of weights, a file stores weights to four decimals."""
-_CANDIDATE_KEYS = {  # field of `Candidate`, in its order → key in JSON
+# Field of `Candidate`, in the order of its fields → key in JSON. The key "score" has the constrained
+# log-probability. The field `score` has the key "ranking".
+_CANDIDATE_KEYS = {
     "parent": "parent",
     "id": "id",
     "token": "token",

@@ -140,6 +140,8 @@ class LiveExplanation(Explanation):
         head = self.alignments[0].heads[0] if self.alignments and site == "cross" else (0, 0)
         distance = np.abs(self.map_of(site).weights - 0.5)  # (layer, head, query, key)
         queries, keys = distance.shape[2:]
+        # The cell with the smallest distance is chosen. Cells of special tokens and of unwanted heads get a
+        # penalty that is larger than any distance.
         if (site != "encoder" or self.picture is None) and queries > 1:  # a patch is no special token
             distance[:, :, queries - 1] += 1
         if site == "decoder" or self.picture is None:

@@ -101,7 +101,7 @@ def _with_attention(tree: SearchTree, bound_model: BoundModel, read_out: ReadOut
     }
     ordered = sorted(set(prefixes.values()))
     # After sorting, a prefix that is the beginning of a longer prefix comes right before such a prefix.
-    pairs = pairwise([*ordered, ()])
+    pairs = pairwise([*ordered, ()])  # the empty tuple marks the end
     longest = [ids for ids, next_ids in pairs if not next_ids or next_ids[: len(ids)] != ids]
     attention: list[NDArray[Any]] = []
     row_of: dict[tuple[int, ...], int] = {}

@@ -136,7 +136,7 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
     target = _target(batch)
     query_ids = batch.source if cell.site == "encoder" else target
     key_ids = target if cell.site == "decoder" else batch.source
-    embeddings = (model.source_embedding, model.target_embedding)
+    embeddings = (model.source_embedding, model.target_embedding)  # index 0 is False, index 1 is True
     yield from _embedding_steps("query", embeddings[query_ids is target], query_ids, cell.query)
     yield from _embedding_steps("key", embeddings[key_ids is target], key_ids, cell.key)
 
@@ -158,6 +158,7 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
         block_input = states
         if layer == cell.layer:
             if cell.site == "cross":
+                # Compute the states after self-attention for the trace. `block` below computes them again.
                 normed = block.around_attention.sublayer_input(block_input)
                 self_attention_edit = probe.edit_at("decoder", layer)
                 attended = block.attention.attend_self(normed, edit=self_attention_edit, need_weights=True)

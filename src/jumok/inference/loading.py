@@ -214,7 +214,8 @@ def max_positions_for(recipe: Recipe) -> int:
 def training_facts(recipe: Recipe, steps: int, plan: Sequence[tuple[int, int | None]]) -> dict[str, Any]:
     """Return the settings that determined the learning rate of every step.
 
-    `plan` has a pair (first step, planned steps) for each revision of the plan.
+    `plan` is the plan of the training run. It has a pair (first step, planned steps) for each of its
+    revisions.
     """
     training = recipe.training
     return {
@@ -380,6 +381,7 @@ def try_conversion(folder: str, digest: str) -> None:
     except UnsupportedError:
         return  # torch runs this model
     source = tokenizers.source.encode("Hello, 세계!")
+    # The translation is not needed. If CTranslate2 crashes on the model, this process ends here.
     list(engine.search([source], SearchPlan(beam=1, max_length_ratio=1.0), prefixes=[[]]))
 
 

@@ -1,4 +1,4 @@
-"""Terms of a glossary, addresses and placeholders in the translations of a translator.
+"""Put terms of a glossary, addresses and placeholders into translations that lack them.
 
 Word alignments are computed only for the sentences whose translations lack a term.
 """

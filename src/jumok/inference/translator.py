@@ -578,7 +578,7 @@ def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, fallback
 
 
 def _unchanged(text: str, handling: TextHandling) -> Translation:
-    """Return the translation of a text without segments: its text if texts are split, else ""."""
+    """Return the translation of a text that has no segments: the text itself if texts are split, else ""."""
     return Translation(text, text.strip() if handling.sentences == "split" else "", 0.0)
 
 

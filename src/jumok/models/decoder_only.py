@@ -110,13 +110,15 @@ class DecoderOnly(TranslationModel):
         batch = batch.to(self.device)
         weights = super().attention(batch, edit=edit)["decoder"]  # (batch, layer, head, column, column)
         source_columns = batch.source.shape[1]
-        targets = weights[..., source_columns:, :]  # the queries of target tokens
+        from_target = weights[..., source_columns:, :]  # the rows whose queries are target tokens
+        within_source = weights[..., :source_columns, :source_columns]
         num_padding = _num_padding(batch)
-        sources = _left_aligned(weights[..., :source_columns, :source_columns], num_padding).transpose(-2, -1)
+        # The keys of the source are aligned first, and then, after a transposition, its queries.
+        keys_aligned = _left_aligned(within_source, num_padding).transpose(-2, -1)
         return {
-            "encoder": _left_aligned(sources, num_padding).transpose(-2, -1),
-            "decoder": targets[..., source_columns:],
-            "cross": _left_aligned(targets[..., :source_columns], num_padding),
+            "encoder": _left_aligned(keys_aligned, num_padding).transpose(-2, -1),
+            "decoder": from_target[..., source_columns:],
+            "cross": _left_aligned(from_target[..., :source_columns], num_padding),
         }
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> DecoderOnlyState:

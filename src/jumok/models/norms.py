@@ -52,9 +52,10 @@ class RootMeanSquareNorm(nn.RMSNorm):
 
 
 class BatchNorm(nn.Module):
-    """Mean 0 and variance 1 of a feature over the positions of a batch, or by the running statistics.
+    """Mean 0 and variance 1 of a feature over the positions of a batch.
 
-    In training, padding is set to 0 and does not enter the statistics.
+    In evaluation, the running mean and variance are used instead of those of the batch. In training, padding
+    is set to 0 and does not enter the statistics.
     """
 
     mean: Tensor

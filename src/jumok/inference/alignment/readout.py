@@ -148,7 +148,7 @@ def links_in_both_directions(
 
 
 def head_errors(pair: AttendedPair, gold: Alignment) -> NDArray[floating]:
-    """Return the alignment error of each head alone, (layer, head)."""
+    """Return the alignment error of each head alone with `shift` 0, (layer, head)."""
     weights = _word_weights(pair, 0)
     agreed, total = _gold_agreement(weights.reshape(-1, *weights.shape[2:]), gold)
     errors: NDArray[floating] = 1 - agreed / numpy.maximum(total, 1)
@@ -253,13 +253,17 @@ def _gold_agreement(weights: NDArray[floating], gold: Alignment) -> NDArray[floa
 def _hits(
     best: NDArray[int64],
     linked: NDArray[bool_],
-    links: frozenset[tuple[int, int]],
+    gold_links: frozenset[tuple[int, int]],
     weights: NDArray[floating],
 ) -> NDArray[floating]:
-    """Return how many of the chosen links are in `links`: (candidate,)."""
+    """Return how many of the chosen links are in `gold_links`: (candidate,).
+
+    `best` is the source word that each target word chooses, and `linked` is False for a target word without
+    any weight, which has no link. Only the shape of `weights` is used.
+    """
     target, source = weights.shape[-2:]
     table = numpy.zeros((target, source), dtype=bool)
-    for i, j in links:
+    for i, j in gold_links:
         if i < source and j < target:
             table[j, i] = True
     hits: NDArray[floating] = (table[numpy.arange(target), best] & linked).sum(axis=-1).astype(float)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Shard(NamedTuple):
-    """The blocks `number`, `number` + `total`, … of a file."""
+    """The blocks `number`, `number` + `total`, … of a file, counted from 0."""
 
     number: int = 0
     total: int = 1

@@ -227,7 +227,7 @@ class PartFolder:
     def has_joined(self, out: Path, settings: BulkSettings) -> bool:
         """Whether `out` still has the bytes that were joined with these settings.
 
-        The input may have changed.
+        The input is not checked: it may have changed since then.
         """
         try:
             record = read_json_with_checksum(self.path / JOINED)

@@ -7,8 +7,8 @@ The rules are the rules of CTranslate2, so that both engines give the same trans
   candidates that do not end in `</s>` continue.
 - A sentence is done when `beam · patience_factor` hypotheses are finished, or at its maximum length. At the
   maximum length, the first `beam` candidates are finished without `</s>`. If the length penalty and the
-  coverage penalty are both 0, a sentence is done as soon as a best candidate has ended and n_best hypotheses
-  are finished.
+  coverage penalty are both 0, a sentence is done as soon as the best candidate of some step has ended and
+  n_best hypotheses are finished.
 - The tokens of a forced prefix add 0 to the sum of log-probabilities. In the first step after a prefix,
   `</s>` is only accepted as the best candidate (CTranslate2 issue 277). If `</s>` is another of the first
   `beam` candidates, its slot stays empty, so one hypothesis fewer continues.

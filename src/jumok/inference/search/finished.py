@@ -5,7 +5,7 @@
 As in CTranslate2, |y| counts the steps that produced y. So |y| includes `</s>`, except in a hypothesis that
 was cut at its maximum length. |y| also includes the tokens of a forced prefix, although their
 log-probabilities are not part of log p. The coverage sums the attention of the same steps. A source position
-without any attention adds β times the logarithm of the smallest positive float. Padding adds 0.
+without any attention adds β times −87.3, the logarithm of the smallest normal float. Padding adds 0.
 """
 
 from __future__ import annotations

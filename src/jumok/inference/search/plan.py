@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jumok.types import Batch
 
 MAX_LENGTH_PENALTY = 20
-# Between these, log-probabilities divided by a temperature are finite in float32.
+# If the temperature is in this range, log-probabilities divided by it are finite in float32.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
 # The difference of the seeds of two blocks. It is large, so that runs with nearby seeds do not share seeds.
 _SEED_STEP = 1_000_003

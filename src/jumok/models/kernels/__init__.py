@@ -17,7 +17,8 @@ The function in the first column decides whether the kernel or the twin runs. Th
 - `run_layer`: also over a single step.
 - `run_decoder`: also if another mechanism attends, and if weights are collected or edited.
 
-Tests compare the results and the gradients of every kernel with those of its twin. Dropout masks are random,
-so tests compare only the share of zeros and the scale. The twin of the loss, `plain_sequence_loss`, is only
-for tests. Tests run the code for accelerators on a simulated device (tests/device).
+Tests compare the results and the gradients of every kernel except `draw_mask` with those of its twin. Masks
+are random, so for `draw_mask` the tests check the share of zeros and the scale. The twin of the loss,
+`plain_sequence_loss`, is only for tests. Tests run the code for accelerators on a simulated device
+(tests/device).
 """
