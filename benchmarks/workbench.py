@@ -1,4 +1,4 @@
-"""Data that is prepared once for a topic, in its working folder."""
+"""Data that is prepared once for a topic, which is a group of benchmarks (`TOPICS` in `__main__.py`)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'<>=`]++))?+""")
-_MARK = re.compile("\0([0-9]+)\0")  # no document with marks contains a NUL
+_MARK = re.compile("\0([0-9]+)\0")  # A document that contains a NUL of its own gets no marks.
 _ATTRIBUTES_OF_EVERY_ELEMENT = frozenset(["alt", "aria-label", "aria-description", "placeholder", "title"])
 _ELEMENTS_WITH_LABEL = frozenset(["optgroup", "option", "track"])
 _BUTTON_TYPES = frozenset(["button", "reset", "submit"])

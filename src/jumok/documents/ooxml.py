@@ -51,7 +51,7 @@ _PREFIXES = {
     "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
-_CELLS = frozenset(["x:si", "x:is"])
+_CELL_TEXTS = frozenset(["x:si", "x:is"])  # a string that cells share, and the string of one cell
 _SHEET_HEADERS = frozenset(
     f"x:{pages}{end}" for pages in ("odd", "even", "first") for end in ("Header", "Footer")
 )
@@ -210,7 +210,7 @@ class OoxmlReader(XmlReader):
             return self._read_cell(node)
         if node.name in _SHEET_HEADERS:
             return self._read_header(self.raw_content(node))
-        if node.name in _CELLS and self._cell_filter.excludes(_cell_text(node)):
+        if node.name in _CELL_TEXTS and self._cell_filter.excludes(_cell_text(node)):
             return None
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)

@@ -158,7 +158,7 @@ export interface BeforeChange {
 }
 
 export interface Explanation {
-  /** Only in answers of a live page. */
+  /** Only in answers of a live page, and in what such a page saves. */
   whole_text?: WholeText;
   format: string;
   version: number;

@@ -1,4 +1,4 @@
-"""The files of a run that every rank reads: tokenizers, encoded pairs, a pretrained encoder, `start/`.
+"""The files of a run that every rank reads: tokenizers, encoded pairs, a pretrained encoder, a start model.
 
 A rank on the machine of rank 0, or with the same file system, opens the files in the run folder itself. Every
 other machine gets one copy of the files in the user's cache folder. The copy is removed when rank 0 ends
@@ -53,7 +53,8 @@ def _entry(path: Path, *, digest: bool) -> dict[str, Any]:
 
 def send_folder(cluster: Cluster, folder: RunFolder, files: FileEntries) -> None:
     """Send the files from rank 0, if another machine needs them."""
-    if not any(cluster.gather_answers("")):  # no rank has answered "send" (`receive_folder`)
+    # The other machines answer "send" in `receive_folder` if they need a copy.
+    if not any(cluster.gather_answers("")):
         return
     for name in files:
         with (folder.path / name).open("rb") as file:
