@@ -69,7 +69,7 @@ def estimate(size: str, hosts: int, gbit: float) -> Estimate:
     """Estimate time, traffic and memory of an update on each host. Hosts own equal shares of the parameters.
 
     A host sends the gradients of other hosts' parameters to their owners, and broadcasts its own parameters.
-    All broadcasts together count as one copy of all parameters, since every host receives each parameter once.
+    All broadcasts together count as one copy of all parameters, since every host receives each of them once.
     """
     layers, _, width, feed_forward, _ = SIZES[size]
     shape = TransformerShape(layers, width, feed_forward, VOCAB_SIZES[size])

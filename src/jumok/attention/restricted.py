@@ -64,8 +64,8 @@ class Restricted(ScaledDot):
         return Attended(self._attend_blocks(query, memory, call.query_offset))
 
     def _attend_grouped(self, query: Tensor, memory: KeyValues, beams: Beams, call: Call) -> Attended:
-        # The hypotheses of a sentence stay in rows of their own. In a group they would be consecutive queries,
-        # and their positions would be wrong.
+        # The hypotheses of a sentence stay in rows of their own. In a group they would be consecutive queries
+        # with wrong positions.
         return self.attend(query, memory.select(beams.sentence).with_beams(None), call)
 
     def _attend_blocks(self, query: Tensor, memory: KeyValues, query_offset: int) -> Tensor:

@@ -1,8 +1,8 @@
 """The child process of `import_model`: it reads untrusted files, writes the model folder and sends a report.
 
-Before the process reads the content of a file, it limits its own memory. The limit depends on the memory of the
-computer and on the size of all files, because several copies of the weights are in memory at the same time.
-Windows has no such limits. The time limit of the parent process applies on all systems.
+Before the process reads the content of a file, it limits its own memory. The limit depends on the memory of
+the computer and on the size of all files, because several copies of the weights are in memory at the same
+time. Windows has no such limits. The time limit of the parent process applies on all systems.
 """
 
 from __future__ import annotations
