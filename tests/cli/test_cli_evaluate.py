@@ -156,7 +156,7 @@ def test_a_baseline_of_another_direction_is_refused(
     message = call("evaluate", directions["en-de"], *texts, "--against", directions["de-en"]).error_of(
         "evaluate"
     )
-    assert "this one English → German" in message
+    assert "this model translates English → German" in message
     assert f"{directions['de-en']} German → English" in message
     assert call("evaluate", directions["en-de"], *texts, "--against", directions["en-de"]).code == 0
 
