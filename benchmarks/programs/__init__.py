@@ -1,1 +1,1 @@
-"""Programs that each measure one system and print the result as one line of JSON (`report.py`)."""
+"""Programs that each measure one system. They print the result as one line of JSON with `report.report`."""

@@ -157,7 +157,7 @@ def test_a_baseline_of_another_direction_is_refused(
         "evaluate"
     )
     assert "this model translates English → German" in message
-    assert f"{directions['de-en']} German → English" in message
+    assert f"{directions['de-en']} translates German → English" in message
     assert call("evaluate", directions["en-de"], *texts, "--against", directions["en-de"]).code == 0
 
 

@@ -22,7 +22,7 @@ def token_lengths(pairs: list[tuple[int, int]], *, pictures: bool = False) -> An
 @pytest.mark.parametrize(
     ("pairs", "ratio"),
     [
-        ([(10, 10), (10, 30), (20, 20)], 2.5),  # 30 = 2 · 10 + 10, and a quarter more
+        ([(10, 10), (10, 30), (20, 20)], 2.5),  # 30 = 2 · 10 + EXTRA_TOKENS, and 2.5 = 1.25 · 2
         ([(12, 18)] * 5, 1.88),  # 1.25 · 18 / 12: all pairs are short, so the mean ratio decides
         ([(4, 60)], 3.0),  # the ratio is at most 3, even if a target is longer
         ([(20, 5)] * 3, 1.0),  # the ratio is at least 1

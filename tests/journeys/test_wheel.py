@@ -31,7 +31,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [packages] = (folder / "environment" / "lib").glob("python*/site-packages")
     with zipfile.ZipFile(wheel) as archive:  # as pip installs it, without its dependencies
         archive.extractall(packages)
-    # Python ignores .pth files in a folder that a .pth file names, so it does not find the sources of jumok.
+    # This file adds the packages of the development environment, but not jumok: Python ignores the .pth files
+    # in a folder that is added in this way, and one of them names the sources of jumok.
     (packages / "dependencies.pth").write_text(f"{_dependencies()}\n", encoding="utf-8")
     return folder / "environment" / "bin" / "python"
 

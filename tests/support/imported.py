@@ -67,6 +67,7 @@ def token_ids(translator: jumok.Translator, names: list[str]) -> list[int]:
 
 def search(translator: jumok.Translator, texts: list[str], **options: Any) -> list[list[str]]:
     """Return the tokens of the best hypothesis of each text."""
+    # The maximum length is ratio · source length + extra tokens: MAX_TOKENS for every source.
     plan = SearchPlan(max_length_ratio=1e-9, extra_tokens=MAX_TOKENS, min_length=0, **options)
     sources = translator.tokenizers.source.encode_batch(texts)
     best_tokens: dict[int, list[str]] = {}

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 MAX_NOTES = 10
 """Maximum number of notes that are printed. A file of a million lines may have a million notes."""
 FILE_OPTIONS = ("--valid", "--test", "--keep", "--replay")
-"""Options that take one file or two parallel files, in commands where the option may be repeated."""
+"""These options take one file or two parallel files, but only in commands where they may be repeated. For
+example, `--keep` of `jumok clean` is a percentage, and may not be repeated."""
 _SIDES = ("src", "trg", "tgt", "ref", "source", "target")  # in names of parallel files
 RENAMED_OPTIONS = {
     "--contender": "--system",
@@ -148,7 +149,8 @@ def repeat_file_options(
             return repeated + rest
         option, equals, first = argument.partition("=")
         if option not in options:
-            has_positional |= not argument.startswith("-") or argument.partition(":")[0] == "-"  # stdin
+            # `-` and `-:2` are standard input, the second with a weight.
+            has_positional |= not argument.startswith("-") or argument.partition(":")[0] == "-"
             if option in with_value and not equals and rest:
                 repeated.append(rest.pop(0))
             continue

@@ -46,14 +46,14 @@ class LocalisedCommand(_LocalisedHelp, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments in which a file option may have two files."""
-        with_value = {
+        is_repeatable = {
             name: getattr(option, "multiple", False)
             for option in self.params
             if not getattr(option, "is_flag", True)  # a positional argument has no such attribute
             for name in option.opts
         }
-        files = [name for name in FILE_OPTIONS if with_value.get(name)]
-        return super().parse_args(ctx, repeat_file_options(args, files, with_value=with_value))
+        files = [name for name in FILE_OPTIONS if is_repeatable.get(name)]
+        return super().parse_args(ctx, repeat_file_options(args, files, with_value=is_repeatable))
 
 
 class LocalisedGroup(_LocalisedHelp, TyperGroup):

@@ -77,7 +77,7 @@ class FeedForward(nn.Module):
             nn.init.zeros_(projection.bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        # In two dimensions the product is not a view, and ReLU in place needs no copy for the backward pass.
+        # In three dimensions `linear` returns a view, which autograd copies when ReLU changes it in place.
         flat = states.flatten(0, -2)  # (batch × length, width)
         hidden = ACTIVATIONS[self.activation](linear(flat, self.widen.weight, self.widen.bias))
         return linear(hidden, self.narrow.weight, self.narrow.bias).view_as(states)

@@ -43,6 +43,7 @@ export class TranslationPage implements SentenceHost {
   readonly #candidates = new CandidateBox();
   readonly #history = new HistoryView((entry) => this.#open(entry));
   sentences: Sentence[] = [];
+  /** The language pair of the model that wrote the translation, e.g. “en_ko”; empty after several models. */
   pair = "";
   /** The text after the last sentence of the translation. */
   #after = "";
@@ -61,7 +62,8 @@ export class TranslationPage implements SentenceHost {
    * of the server loads at the first request for word probabilities. Loading takes time, so the first text is first translated without word
    * probabilities. */
   #hasReceivedWords = false;
-  /** Texts of at least this length are translated without word probabilities, because the server has refused a text of this length. */
+  /** Texts of at least this length are translated without word probabilities, because the server has refused a text of this length, or an
+   * answer with word probabilities has failed. */
   #tooLongForWords = Infinity;
   /** Whether the translation that is shown has no word probabilities, because its text is too long for them. */
   #lacksWords = false;
@@ -107,7 +109,7 @@ export class TranslationPage implements SentenceHost {
     const [source, target] = [this.#source.value, this.#target.value];
     const matches = (pair: string) => (source === AUTO ? pair.endsWith(`_${target}`) : pair === `${source}_${target}`);
     const pairs = Object.keys(settings.models).filter(matches);
-    return [...new Set(pairs.flatMap((pair) => settings.models[pair]))];
+    return [...new Set(pairs.flatMap((pair) => settings.models[pair]))]; // `models` has the tags of each model, by its language pair
   }
 
   #input(): TranslationInput {
@@ -241,6 +243,7 @@ export class TranslationPage implements SentenceHost {
     this.#routing = {};
     this.#problem = null;
     this.sentences = [];
+    this.#after = "";
     this.#words.show([], "");
     this.#view.hide();
     this.#showState();

@@ -14,8 +14,8 @@ the pre-activation of gate g.
            γ = ∂c = γ₊ + δ o (1 - tanh² c)                       γ₊ is γ f of the step after
            ∂a_i = γ g i (1 - i)   ∂a_f = γ c' f (1 - f)   ∂a_g = γ i (1 - g²)   ∂a_o = δ tanh(c) o (1 - o)
 
-Every gradient is δ or γ times a factor that is known before the backward pass begins, so the factors of all
-steps are computed at once.
+The gradient of each gate (∂a, ∂x, ∂u) is δ or γ times a factor that is known before the backward pass begins.
+Therefore the factors of all steps are computed at once.
 """
 
 from __future__ import annotations

@@ -272,6 +272,7 @@ class RunFolder:
         changed = [
             (name, new, old)
             for name, new, old in differences(overrides, record.recipe)
+            # With `training.shares`, the weights do not depend on the number of processes.
             if not (name == "training.processes" and record.recipe.training.shares)
             and name not in LIMITS
             and not (name == "text.vocab_size" and _is_requested_size(new, record))

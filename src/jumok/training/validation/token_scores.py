@@ -46,7 +46,7 @@ class TokenValidation(ABC):
     def _scores(self, total: TokenScores) -> dict[str, ScoreRecord]: ...
 
     def flatness(self, model: Model) -> float:
-        """Return NaN: there is no cross-attention."""
+        """Return NaN. The flatness is that of cross-attention, and this model has none."""
         del model
         return math.nan
 
