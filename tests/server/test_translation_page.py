@@ -308,6 +308,14 @@ def test_the_text_survives_a_reload_and_is_in_the_address(
     expect(page.locator("#text")).to_have_value(long)
 
 
+def test_nothing_can_be_copied_after_the_text_is_cleared(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    translate(page, "One two.\n")  # the translation ends with the line break of the text
+    expect(page.locator("#copy")).to_be_enabled()
+    page.fill("#text", "")
+    expect(page.locator("#copy")).to_be_disabled()
+
+
 def test_the_style_survives_a_reload(open_page: Callable[..., Page]) -> None:
     page = open_page()
     translate(page, TWO_SENTENCES)
