@@ -46,9 +46,11 @@ from jumok.server.workers.pool import Heartbeats, WorkerHandle
 from jumok.server.workers.queue import MAX_BATCH_SENTENCES, WorkQueue
 from jumok.server.workers.speed import SENTENCE_SIZE, WorkSpeed
 from jumok.server.workers.worker import ServerGoneError, run_worker
-from jumok.storage.model_folder import store_shortlist
+from jumok.storage.folders import json_with_checksum, read_manifest
+from jumok.storage.model_folder import CARD, store_shortlist
 from jumok.system.messages import pack_message, read_message
 from jumok.text.glossary import Glossary, TermMatch
+from jumok.text.sentences import MULTIPLE_SENTENCES
 from support.serve_models import make_digit_model, sentences
 from support.serve_process import RunningServer, restored_logging, serving, serving_in_thread, wait_until
 
@@ -1384,6 +1386,28 @@ def test_a_reload_with_models_in_another_order_is_refused(
         return events
 
     assert asyncio.run(run()) == ["reload_refused"]
+
+
+def test_a_reload_accepts_a_model_that_divides_texts_differently(model: Path, tmp_path: Path) -> None:
+    """The new model has the same languages, but was trained on paragraphs, so texts are not split for it."""
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+
+    async def run() -> list[str]:
+        events: list[str] = []
+        service = Service(ServerSettings(models=(folder,)), read_language_pairs([folder]))
+        assert [pair.sentences for pair in service.language_pairs.model_pairs] == ["split"]
+        card = read_manifest(folder / CARD)
+        card["facts"][MULTIPLE_SENTENCES] = 1.0
+        (folder / CARD).write_bytes(json_with_checksum(card))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("jumok.server.service.log_event", lambda event, **_: events.append(event))
+            patch.setattr(service.pool, "reload", lambda: asyncio.sleep(0))  # the workers are not started
+            await service.reload()
+        assert [pair.sentences for pair in service.language_pairs.model_pairs] == ["keep"]
+        return events
+
+    assert asyncio.run(run()) == ["reloaded"]
 
 
 @pytest.mark.medium

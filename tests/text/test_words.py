@@ -52,6 +52,14 @@ def test_an_emoji_of_several_characters_is_one_word() -> None:
     assert split_words("a\u200db \U0001f469\U0001f467") == ["a\u200db", "\U0001f469", "\U0001f467"]
 
 
+def test_the_two_regional_indicators_of_a_flag_are_one_word() -> None:
+    korea, france = "\U0001f1f0\U0001f1f7", "\U0001f1eb\U0001f1f7"
+    assert split_words(f"I {korea}{france}.") == ["I", korea, france, "."]
+    assert split_words(f"{korea}집{france}") == [korea, "집", france]
+    # The third regional indicator has no partner. A flag begins anew after another character.
+    assert split_words(f"{korea}\U0001f1eb {korea}!{france}") == [korea, "\U0001f1eb", korea, "!", france]
+
+
 @given(st.text())
 def test_words_contain_all_characters_except_spaces(text: str) -> None:
     spans = word_spans(text)

@@ -123,7 +123,7 @@ def assert_same(actual: Any, expected: Any, where: str = "") -> None:
         assert len(actual) == len(expected), where
         for index, (actual_item, expected_item) in enumerate(zip(actual, expected, strict=True)):
             assert_same(actual_item, expected_item, f"{where}[{index}]")
-    elif isinstance(expected, float) and not isinstance(expected, bool):
+    elif isinstance(expected, float):
         assert actual == pytest.approx(expected, abs=2e-3), where
     else:
         assert actual == expected, where

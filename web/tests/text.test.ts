@@ -85,6 +85,14 @@ describe("words", () => {
     expect(splitWords("a\u200db 👩👧")).toEqual(["a\u200db", "👩", "👧"]);
   });
 
+  it("keep the two regional indicators of a flag together", () => {
+    const [korea, france] = ["\u{1f1f0}\u{1f1f7}", "\u{1f1eb}\u{1f1f7}"];
+    expect(splitWords(`I ${korea}${france}.`)).toEqual(["I", korea, france, "."]);
+    expect(splitWords(`${korea}집${france}`)).toEqual([korea, "집", france]);
+    // The third regional indicator has no partner. A flag begins anew after another character.
+    expect(splitWords(`${korea}\u{1f1eb} ${korea}!${france}`)).toEqual([korea, "\u{1f1eb}", korea, "!", france]);
+  });
+
   it("of two texts are found at corresponding offsets, because the texts are aligned by their longest common substrings", () => {
     expect(alignedOffsets([..."ab⁇cd"], [..."abXYcd"])).toEqual([0, 1, 2, 4, 5, 6]);
     expect(alignedOffsets([], [..."ab"])).toEqual([2]);

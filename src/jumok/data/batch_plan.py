@@ -99,7 +99,7 @@ def layout_slots(
     """Lay out slots and batches for pairs of these lengths, special tokens included."""
     source_classes = length_classes(source_lengths, MAX_EXACT_SOURCE)
     target_classes = length_classes(target_lengths, MAX_EXACT_TARGET)
-    keys = class_keys(source_classes, target_classes)
+    keys = class_sort_keys(source_classes, target_classes)
     unsampled, sampled = _split_by_weight(corpora)
     sorted_pairs = _sorted_by(keys, unsampled)
     source_bounds, target_bounds = [source_classes[sorted_pairs]], [target_classes[sorted_pairs]]
@@ -108,7 +108,7 @@ def layout_slots(
         source_bounds.append(_window_maximum(source_classes[sorted_pairs], corpus.count))
         target_bounds.append(_window_maximum(target_classes[sorted_pairs], corpus.count))
     source_bound, target_bound = np.concatenate(source_bounds), np.concatenate(target_bounds)
-    slot_order = np.argsort(class_keys(source_bound, target_bound), kind="stable")
+    slot_order = np.argsort(class_sort_keys(source_bound, target_bound), kind="stable")
     starts = _form_batches(source_bound[slot_order], target_bound[slot_order], batch_tokens)
     return SlotLayout(keys, unsampled, tuple(sampled), slot_order, starts)
 
@@ -125,8 +125,10 @@ def length_classes(lengths: NDArray[Any], max_exact: int) -> NDArray[np.int64]:
     return np.asarray(-(-lengths // width) * width, dtype=np.int64)
 
 
-def class_keys(source_classes: NDArray[np.int64], target_classes: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return keys that sort by target, then by source.
+def class_sort_keys(
+    source_classes: NDArray[np.int64], target_classes: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """Return keys that sort length classes by target, then by source.
 
     The order of the sources is ascending in one target class and descending in the next one, so that
     neighbours in the sorted order have similar lengths.

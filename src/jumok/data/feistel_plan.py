@@ -1,10 +1,14 @@
 """The plan of batches for large stores: a keyed permutation names the pair of each slot.
 
 `batch_plan.py` sorts all pairs for each epoch, which needs about 100 bytes per pair. Here the pairs are
-sorted by length class once, which needs four bytes per pair. The slots of a class hold the pairs of this
-class in the order of a Feistel network whose key is (seed, epoch, class). Such a network is a bijection, so
-each pair is used once per epoch, or as often as its weight says. The pair of a slot can be computed without
-computing the other slots. A second Feistel network determines the order of the batches.
+sorted by length class once, which needs four bytes per pair. The length class of a pair consists of its
+rounded source length and its rounded target length, as in `batch_plan.py`. The slots of a class hold the
+pairs of this class in the order of a Feistel network whose key is (seed, epoch, class). Such a network is a
+bijection, so each pair is used once per epoch, or as often as its weight says. The pair of a slot can be
+computed without computing the other slots. A second Feistel network determines the order of the batches.
+
+Two numbers name a length class. Its *code* is `rounded target length << 16 | rounded source length`. Its
+*index* is its position when the classes are sorted by `class_sort_keys`.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from jumok.data.batch_plan import (
     ORDER_STREAM,
     SHUFFLE_STREAM,
     SOURCE_TOKENS_FACTOR,
-    class_keys,
+    class_sort_keys,
     length_classes,
 )
 
@@ -47,7 +51,7 @@ class Permutation:
         self._count = np.uint64(count)
         half = (max(2, (count - 1).bit_length()) + 1) // 2
         self._half, self._mask = np.uint64(half), np.uint64((1 << half) - 1)
-        self._keys = np.random.PCG64(np.random.SeedSequence(list(key))).random_raw(_ROUNDS)
+        self._round_keys = np.random.PCG64(np.random.SeedSequence(list(key))).random_raw(_ROUNDS)
 
     def __call__(self, indices: NDArray[Any]) -> NDArray[np.int64]:
         permuted = self._permute(indices.astype(np.uint64))
@@ -59,8 +63,8 @@ class Permutation:
 
     def _permute(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
         left, right = values >> self._half, values & self._mask
-        for key in self._keys:
-            left, right = right, left ^ (_mix(right + key) & self._mask)
+        for round_key in self._round_keys:
+            left, right = right, left ^ (_mix(right + round_key) & self._mask)
         return (left << self._half) | right
 
 
@@ -73,7 +77,7 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class FeistelLayout:
-    """Slots sorted by length class; class c has the slots class_starts[c] … class_starts[c + 1] - 1."""
+    """Slots sorted by length class. Class index c has the slots class_starts[c] … class_starts[c + 1] - 1."""
 
     order: NDArray[np.uint32]  # (slots,) the pairs, sorted by class
     class_starts: NDArray[np.int64]  # (classes + 1,)
@@ -86,9 +90,9 @@ class FeistelLayout:
         start, end = int(self.starts[batch]), int(self.starts[batch + 1])
         pairs: list[NDArray[np.int64]] = []
         while start < end:
-            length_class = int(np.searchsorted(self.class_starts, start, side="right")) - 1
-            first, class_end = self.class_starts[length_class : length_class + 2].tolist()
-            shuffle = Permutation(class_end - first, (seed, epoch, SHUFFLE_STREAM, length_class))
+            class_index = int(np.searchsorted(self.class_starts, start, side="right")) - 1
+            first, class_end = self.class_starts[class_index : class_index + 2].tolist()
+            shuffle = Permutation(class_end - first, (seed, epoch, SHUFFLE_STREAM, class_index))
             stop = min(end, class_end)
             slots = first + shuffle(np.arange(start - first, stop - first))
             pairs.append(self.order[slots].astype(np.int64))
@@ -103,52 +107,54 @@ def has_whole_weights(corpora: Sequence[StoredCorpus]) -> bool:
 
 def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0) -> FeistelLayout:
     """Lay out slots and batches, with all lengths multiplied by `stretch`."""
-    counts: dict[int, int] = {}
-    for _, classes in _chunks(store, stretch):
-        for length_class, count in zip(
-            *(array.tolist() for array in np.unique(classes, return_counts=True)), strict=True
+    counts: dict[int, int] = {}  # the number of slots of each class, by the code of the class
+    for _, codes in _chunks(store, stretch):
+        for code, count in zip(
+            *(array.tolist() for array in np.unique(codes, return_counts=True)), strict=True
         ):
-            counts[length_class] = counts.get(length_class, 0) + count
-    distinct = np.array(sorted(counts), dtype=np.int64)
-    source, target = distinct & ((1 << _LENGTH_BITS) - 1), distinct >> _LENGTH_BITS
-    class_order = np.argsort(class_keys(source, target), kind="stable")  # neighbours are similar
-    rank_of = np.empty(len(class_order), np.int64)
-    rank_of[class_order] = np.arange(len(class_order))
-    sizes = np.array(
-        [counts[length_class] for length_class in distinct[class_order].tolist()], dtype=np.int64
-    )
+            counts[code] = counts.get(code, 0) + count
+    sorted_codes = np.array(sorted(counts), dtype=np.int64)
+    source, target = sorted_codes & ((1 << _LENGTH_BITS) - 1), sorted_codes >> _LENGTH_BITS
+    class_order = np.argsort(class_sort_keys(source, target), kind="stable")  # neighbours are similar
+    index_of = np.empty(len(class_order), np.int64)  # from the position in `sorted_codes` to the class index
+    index_of[class_order] = np.arange(len(class_order))
+    sizes = np.array([counts[code] for code in sorted_codes[class_order].tolist()], dtype=np.int64)
     class_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     order = np.empty(class_starts[-1], np.uint32)
     next_free = class_starts[:-1].copy()  # the next free slot of each class
-    for pairs, classes in _chunks(store, stretch):
-        ranks = rank_of[np.searchsorted(distinct, classes)]
-        sorted_chunk = np.argsort(ranks, kind="stable")
-        ranks, begins = np.unique(ranks[sorted_chunk], return_index=True)
+    for pairs, codes in _chunks(store, stretch):
+        indices = index_of[np.searchsorted(sorted_codes, codes)]
+        sorted_chunk = np.argsort(indices, kind="stable")
+        indices, begins = np.unique(indices[sorted_chunk], return_index=True)
         bounds = np.append(begins, len(sorted_chunk))
-        for rank, begin, end in zip(ranks.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            order[next_free[rank] : next_free[rank] + end - begin] = pairs[sorted_chunk[begin:end]]
-            next_free[rank] += end - begin
+        for class_index, begin, end in zip(
+            indices.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True
+        ):
+            free = next_free[class_index]
+            order[free : free + end - begin] = pairs[sorted_chunk[begin:end]]
+            next_free[class_index] += end - begin
     starts = _form_batches(class_starts, source[class_order], target[class_order], batch_tokens)
     return FeistelLayout(order, class_starts, starts)
 
 
 def _chunks(store: PairStore, stretch: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield pairs, as often as their weight says, and their classes: target class << 16 | source class."""
+    """Yield pairs, as often as their weight says, and the code of the length class of each pair."""
     special_tokens = store.special_tokens
     for corpus in store.corpora:
         for first in range(corpus.first, corpus.end, _CHUNK_PAIRS):
             end = min(first + _CHUNK_PAIRS, corpus.end)
-            sides = []
+            rounded_lengths = []
             for side, added, max_exact in (
                 (store.source, special_tokens[0], MAX_EXACT_SOURCE),
                 (store.target, special_tokens[1], MAX_EXACT_TARGET),
             ):
                 lengths = np.diff(side.offsets[first : end + 1]) + added
-                classes = length_classes(np.ceil(lengths * stretch) if stretch != 1 else lengths, max_exact)
-                sides.append(np.minimum(classes, (1 << _LENGTH_BITS) - 1))
+                rounded = length_classes(np.ceil(lengths * stretch) if stretch != 1 else lengths, max_exact)
+                rounded_lengths.append(np.minimum(rounded, (1 << _LENGTH_BITS) - 1))
+            source, target = rounded_lengths
             repeats = int(corpus.weight)
             pairs = np.repeat(np.arange(first, end), repeats)
-            yield pairs, np.repeat(sides[1] << _LENGTH_BITS | sides[0], repeats)
+            yield pairs, np.repeat(target << _LENGTH_BITS | source, repeats)
 
 
 def _form_batches(
@@ -156,16 +162,19 @@ def _form_batches(
 ) -> NDArray[np.int64]:
     """Return where each batch begins, by the same rule as `_form_batches` in `batch_plan.py`.
 
-    The batches that lie inside one class are computed at once.
+    `source` and `target` are the rounded lengths of each class, by class index. The batches that lie inside
+    one class are computed at once.
     """
     total, starts, start = int(class_starts[-1]), [np.zeros(1, np.int64)], 0
     while start < total:
-        length_class = int(np.searchsorted(class_starts, start, side="right")) - 1
-        window = max(1, batch_tokens // int(target[length_class]))
-        rows = max(1, min(window, SOURCE_TOKENS_FACTOR * batch_tokens // int(source[length_class])))
-        remaining = int(class_starts[length_class + 1]) - start
-        if remaining >= window:  # `batch_plan` would see only slots of this class in its window
-            num_batches = (remaining - window) // rows + 1
+        class_index = int(np.searchsorted(class_starts, start, side="right")) - 1
+        # The limit of target tokens allows at most `max_target_rows` rows. When `_form_batches` in
+        # `batch_plan.py` forms a batch, it looks at this many slots.
+        max_target_rows = max(1, batch_tokens // int(target[class_index]))
+        rows = max(1, min(max_target_rows, SOURCE_TOKENS_FACTOR * batch_tokens // int(source[class_index])))
+        remaining = int(class_starts[class_index + 1]) - start
+        if remaining >= max_target_rows:  # all slots that `batch_plan.py` would look at are of this class
+            num_batches = (remaining - max_target_rows) // rows + 1
             ends = start + rows * np.arange(1, num_batches + 1, dtype=np.int64)
         else:
             ends = np.array([start + _mixed_rows(class_starts, source, target, start, batch_tokens)])

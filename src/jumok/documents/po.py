@@ -30,12 +30,12 @@ _STRING_LINE = re.compile(r'\s*(?:(msg\w+(?:\[\d+\])?)\s+)?"(.*)"\s*$')
 
 @dataclass(frozen=True, slots=True)
 class UntranslatedEntry:
-    """An entry without a translation: its comments and keys verbatim, and the messages to translate."""
+    """An entry without a translation. Its comments and msgid lines are copied unchanged."""
 
     comments: str
-    keys: str
-    messages: list[Message]
-    slots: list[str]  # the keys of the translations: msgstr, or msgstr[0], msgstr[1], …
+    msgid_lines: str  # the lines of msgctxt, msgid and msgid_plural
+    messages: list[Message]  # the texts to translate: the singular, the plural or both
+    msgstr_keywords: list[str]  # msgstr, or msgstr[0], msgstr[1], …
 
     @property
     def segments(self) -> list[str]:
@@ -53,10 +53,10 @@ class UntranslatedEntry:
         # If the entry has several forms, the first form gets the translation of the singular, and every other
         # form gets the translation of the plural.
         filled = [
-            f'{slot} "{_escape(texts[min(index, len(texts) - 1)])}"\n'
-            for index, slot in enumerate(self.slots)
+            f'{keyword} "{_escape(texts[min(index, len(texts) - 1)])}"\n'
+            for index, keyword in enumerate(self.msgstr_keywords)
         ]
-        return (comments + self.keys + "".join(filled)).removesuffix("\n")
+        return (comments + self.msgid_lines + "".join(filled)).removesuffix("\n")
 
 
 def _parse(text: str) -> CompositeTemplate:
@@ -89,32 +89,33 @@ def _split_entries(text: str) -> Iterator[str]:
 
 def _read_untranslated(entry: str) -> UntranslatedEntry | None:
     """Return the parsed entry, or None if it has a translation or is not an entry."""
-    comments, key_lines = [], []
+    comments, msgid_lines = [], []
     strings: dict[str, list[str]] = {}
-    name = ""
+    keyword = ""
     for line in split_lines(entry):
         if line.startswith("#"):
             comments.append(line)
             continue
         match = _STRING_LINE.match(line)
-        if not match or not (match[1] or name):
+        if not match or not (match[1] or keyword):
             return None
-        name = match[1] or name
-        strings.setdefault(name, []).append(match[2])
-        if not name.startswith("msgstr"):
-            key_lines.append(line)
-    values = {name: "".join(parts) for name, parts in strings.items()}
-    slots = [name for name in values if name.startswith("msgstr")]
-    if not values.get("msgid") or not slots or any(values[slot] for slot in slots):
+        keyword = match[1] or keyword
+        strings.setdefault(keyword, []).append(match[2])
+        if not keyword.startswith("msgstr"):
+            msgid_lines.append(line)
+    values = {keyword: "".join(parts) for keyword, parts in strings.items()}
+    msgstr_keywords = [keyword for keyword in values if keyword.startswith("msgstr")]
+    if not values.get("msgid") or not msgstr_keywords or any(values[keyword] for keyword in msgstr_keywords):
         return None
-    sources = [_unescape(values[name]) for name in ("msgid", "msgid_plural") if name in values]
-    if len(slots) == 1:  # the language has one form for all numbers, so only the plural is translated
+    sources = [_unescape(values[keyword]) for keyword in ("msgid", "msgid_plural") if keyword in values]
+    if len(msgstr_keywords) == 1:
+        # The language has one form for all numbers, so only the plural is translated.
         sources = sources[-1:]
     return UntranslatedEntry(
         "".join(f"{line}\n" for line in comments),
-        "\n".join(key_lines) + "\n",
+        "\n".join(msgid_lines) + "\n",
         [Message(source) for source in sources],
-        slots,
+        msgstr_keywords,
     )
 
 

@@ -64,6 +64,11 @@ class LanguagePairs:
             self._by_source.setdefault(pair.source, []).append(pair)
         self.codes = list(dict.fromkeys(code for pair in pairs for code in (pair.source, pair.target)))
 
+    @property
+    def languages_of_models(self) -> list[tuple[str, str]]:
+        """The source and the target of each model, in the order of the command line."""
+        return [(pair.source, pair.target) for pair in self.model_pairs]
+
     def pivot_path(self, source: str, target: str) -> PivotPath | None:
         """Return the shortest chain of models from one language to another; None if there is none."""
         paths: dict[str, PivotPath] = {source: ()}

@@ -109,7 +109,7 @@ class Service:
             try:
                 pairs = await asyncio.to_thread(read_language_pairs, self.settings.models)
                 # The order of the models must be the same, because models are addressed by index.
-                if pairs.model_pairs != self.language_pairs.model_pairs:
+                if pairs.languages_of_models != self.language_pairs.languages_of_models:
                     log_event(
                         "reload_refused", reason="the languages of the models changed; restart the server"
                     )
@@ -120,6 +120,7 @@ class Service:
             except (JumokError, OSError) as error:
                 log_event("reload_failed", reason=str(error))
                 return
+            self.language_pairs = pairs  # `LanguagePair.sentences` of a model may have changed
             self.api_keys = api_keys
             self.glossaries = glossaries
             self.openapi_document = None

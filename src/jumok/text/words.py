@@ -62,14 +62,16 @@ def _split_unit(text: str, start: int, end: int) -> list[Span]:
 def _clusters(text: str, start: int, end: int) -> list[Span]:
     """Split a text into single characters.
 
-    A combining character or a joiner stays with the character before it. An emoji is not split.
+    These emoji are not split: an emoji with a skin tone, symbols that are connected by joiners, and a flag
+    of two regional indicators. A combining character or a joiner stays with the character before it.
     """
-    inner = (
-        i
-        for i in range(start + 1, end)
-        if not _is_combining(text[i]) and not _continues_emoji(text[i - 1], text[i])
-    )
-    return list(pairwise([start, *inner, end]))
+    bounds = [start]
+    for i in range(start + 1, end):
+        # A flag is complete with two regional indicators, so the third one begins the next flag.
+        completes_flag = i - bounds[-1] == 1 and _is_regional(text[i - 1]) and _is_regional(text[i])
+        if not (_is_combining(text[i]) or _continues_emoji(text[i - 1], text[i]) or completes_flag):
+            bounds.append(i)
+    return list(pairwise([*bounds, end]))
 
 
 def _join_spaced(text: str, clusters: list[Span]) -> list[Span]:
@@ -102,6 +104,11 @@ def _continues_emoji(before: str, character: str) -> bool:
     """
     joined = before == "\u200d" and unicodedata.category(character) == "So"
     return joined or "\U0001f3fb" <= character <= "\U0001f3ff"
+
+
+def _is_regional(character: str) -> bool:
+    """Return whether a character is a regional indicator, e.g. 🇰. A flag such as 🇰🇷 has two of them."""
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 
 def _is_unspaced(character: str) -> bool:

@@ -28,6 +28,8 @@ const isCombining = (character: string) => /[\p{M}\u200c\u200d]/u.test(character
  * characters. */
 const continuesEmoji = (before: string, character: string) =>
   /[\u{1f3fb}-\u{1f3ff}]/u.test(character) || (before === "\u200d" && /\p{So}/u.test(character));
+/** Whether a character is a regional indicator, e.g. 🇰. A flag such as 🇰🇷 has two of them. */
+const isRegional = (character: string) => /[\u{1f1e6}-\u{1f1ff}]/u.test(character);
 function isUnspaced(character: string): boolean {
   const codePoint = character.codePointAt(0)!;
   return UNSPACED.some(([first, last]) => first <= codePoint && codePoint <= last);
@@ -59,12 +61,14 @@ function splitUnit(characters: readonly string[], start: number, end: number): S
   return [...clusters.slice(0, left), ...joinSpaced(characters, clusters.slice(left, right)), ...clusters.slice(right)];
 }
 
-/** Split into clusters of one character each. Combining characters and joiners stay with the character before them, and an emoji of
- * several characters stays together. */
+/** Split into clusters of one character each. A combining character or a joiner stays with the character before it. These emoji are not
+ * split: an emoji with a skin tone, symbols that are connected by joiners, and a flag of two regional indicators. */
 function splitClusters(characters: readonly string[], start: number, end: number): Span[] {
   const starts = [start];
   for (let i = start + 1; i < end; i++) {
-    const continuesCluster = isCombining(characters[i]) || continuesEmoji(characters[i - 1], characters[i]);
+    // A flag is complete with two regional indicators, so the third one begins the next flag.
+    const completesFlag = i - starts[starts.length - 1] === 1 && isRegional(characters[i - 1]) && isRegional(characters[i]);
+    const continuesCluster = isCombining(characters[i]) || continuesEmoji(characters[i - 1], characters[i]) || completesFlag;
     if (!continuesCluster) starts.push(i);
   }
   return starts.map((clusterStart, i) => [clusterStart, starts[i + 1] ?? end]);

@@ -1,4 +1,5 @@
-/** The data that the menu “Share” can save: the numbers of the current panel, and the explanations for a file of the page. */
+/** The data that the menu “Share” can save: the numbers of the current panel as a table or JSON, and the explanations that a saved copy of
+ * the page contains. */
 
 import { untrack } from "svelte";
 

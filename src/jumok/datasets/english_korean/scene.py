@@ -53,8 +53,12 @@ class Scene:
     """The random choices of one sentence.
 
     `used` holds the words that the sentence has used, so that Minsu does not meet Minsu. It also holds words
-    that the pattern excludes, such as "you". `splits` holds the splits for which combinations in the sentence
-    are reserved.
+    that the pattern excludes, such as "you".
+
+    Some combinations of words are reserved for the validation set or the test set. `splits` holds "valid" if
+    the sentence has a combination that is reserved for the validation set. `splits` holds "test" if the
+    sentence has a combination that is reserved for the test set. If it holds both, the sentence belongs to
+    the test set.
     """
 
     __slots__ = ("polite", "random", "splits", "used")

@@ -35,10 +35,13 @@ def combination_split(predicate: str, complement: str) -> str:
     return _split_by_hash(f"{predicate} + {complement}", _COMBINATIONS_PER_1000)
 
 
-def sentence_split(english: str, combinations: set[str]) -> str:
-    """Return the split of a sentence; `combinations` are the splits reserved for its combinations."""
-    if "test" in combinations:
+def sentence_split(english: str, reserved_splits: set[str]) -> str:
+    """Return the split of a sentence.
+
+    `reserved_splits` are the splits for which combinations of words in the sentence are reserved.
+    """
+    if "test" in reserved_splits:
         return "test"
-    if "valid" in combinations:
+    if "valid" in reserved_splits:
         return "valid"
     return _split_by_hash(english, _SENTENCES_PER_1000)

@@ -8,10 +8,12 @@ depend on the commands that the user has run, and not on the times at which a pr
 A run without a limit has no planned end, so its next phase begins at its newest checkpoint. If
 `jumok finish` has ended a run, its next phase begins at its newest checkpoint too.
 
-A phase has a schedule of its own, which is stored with the run. If the learning rate has fallen to zero,
-it rises to its peak again, over a tenth of the phase, and falls to zero at the new end. If the learning rate
-is still above zero, it falls from its current value. If the user has set a schedule other than cosine, that
-schedule continues unchanged.
+A phase has a schedule of its own, which is stored with the run. If the learning rate has fallen to zero, or
+if the previous phase has not gone beyond its warm-up, the phase begins with a warm-up: the learning rate
+rises from zero to its peak. The warm-up takes a tenth of the phase, but at most 2,000 steps
+(`MAX_WARMUP_STEPS`). The learning rate then falls to zero at the new end. If the previous phase has gone
+beyond its warm-up and the learning rate is still above zero, it falls from its current value. If the user has
+set a schedule other than cosine, that schedule continues unchanged.
 """
 
 from __future__ import annotations
