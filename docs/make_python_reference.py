@@ -134,10 +134,16 @@ def _parameters(parameters: list[inspect.Parameter]) -> list[str]:
 
 
 def _fields(value: type) -> dict[str, str]:
-    """Return the fields of a dataclass or of settings with their types."""
-    has_fields = hasattr(value, "__dataclass_fields__") or hasattr(value, "model_fields")
-    annotations = inspect.get_annotations(value) if has_fields else {}
-    return {name: str(kind) for name, kind in annotations.items() if not name.startswith("_")}
+    """Return the fields of a dataclass or of settings with their types, inherited fields first."""
+    if not (hasattr(value, "__dataclass_fields__") or hasattr(value, "model_fields")):
+        return {}
+    classes = [each for each in reversed(value.__mro__) if each.__module__.startswith("jumok.")]
+    return {
+        name: str(kind)
+        for each in classes
+        for name, kind in inspect.get_annotations(each).items()
+        if not name.startswith("_") and not str(kind).startswith("ClassVar")
+    }
 
 
 def _members(value: type) -> dict[str, Any]:

@@ -95,6 +95,12 @@ def test_a_classifier_is_trained_and_every_command_works_with_it(call: Call, pic
     for option in ("--beam", "--length-penalty", "--max-length-ratio"):
         refused = call("translate", model, picture, option, "2").error_of("translate")
         assert f"{option} would be ignored" in refused
+    paths = pictures / "paths.txt"
+    paths.write_text(f"{picture}\n")
+    refused = call("translate", model, paths, "--out", pictures / "classes.txt", "--shortlist").error_of(
+        "translate"
+    )
+    assert "--out, --shortlist would be ignored" in refused
     assert "writes no caption" in call("look", model, picture, "--target", "x").error_of("look")
     assert "names the classes of pictures" in call("complete", model).error_of("complete")
 

@@ -197,7 +197,12 @@ def translate(
     hardware: Hardware = {"device": device, "precision": precision}
     recipe = read_card(model).recipe
     if recipe.model.task == "classify":
-        text_options = {
+        refused_options = {
+            "--out": out,
+            "--memory": memory,
+            "--save-memory": save_memory,
+            "--encoding": encoding or None,
+            "--shortlist": shortlist or None,
             "--workers": workers,
             "--shard": shard,
             "--ray": ray,
@@ -209,7 +214,7 @@ def translate(
             "--glossary": glossary,
             "--sentences": sentences,
         }
-        _classify(model, source, text_options, hardware, as_json=as_json)
+        _classify(model, source, refused_options, hardware, as_json=as_json)
         return
     sampling = Sampling(**sampling_settings) if sample else None
     options = cast("TextOptions", {**search, "sentences": sentences})
@@ -337,12 +342,12 @@ def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> Input
 
 
 def _classify(
-    folder: Path, source: Path | None, text_options: dict[str, Any], hardware: Hardware, *, as_json: bool
+    folder: Path, source: Path | None, refused_options: dict[str, Any], hardware: Hardware, *, as_json: bool
 ) -> None:
-    """Print the class of each picture. Raise an error if one of the `text_options` is not None."""
+    """Print the class of each picture. Raise an error if one of the `refused_options` is not None."""
     from jumok.inference.loading import load_picture_classifier  # start-up
 
-    if names := ", ".join(name for name, value in text_options.items() if value is not None):
+    if names := ", ".join(name for name, value in refused_options.items() if value is not None):
         raise RecipeError(
             localise("{given} would be ignored: a classifier names a class. Leave it out.", given=names)
         )
