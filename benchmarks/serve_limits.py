@@ -8,8 +8,8 @@ PART is `costs`, `fairness` or `faults`, or `all`. The model is an English–Kor
 - fairness: measures the latency of short sentences, first alone, then while a greedy client sends expensive
   requests.
 - faults: pauses workers (SIGSTOP) and kills workers (SIGKILL) under load. It counts the lost requests, whose
-  status is neither 200 nor 503. If all workers are paused or killed, it measures the seconds until /health
-  reports that no worker is ready.
+  status is neither 200 nor 503. A 503 is not lost, but it also exceeds a bound. If all workers are paused or
+  killed, it measures the seconds until /health reports that no worker is ready.
 
 The exit code is 1 if a bound of `BOUNDS` is exceeded, or if a request fails that should succeed. On a busy
 machine, only the counts of requests are meaningful.
@@ -247,8 +247,8 @@ def measure_costs(server: Server, options: argparse.Namespace) -> list[str]:
             f"{above:,.0f} MB above idle",
             flush=True,
         )
-        # 413 is accepted. Since the search for the size, the server has measured its speed. It may now refuse
-        # this size as too large.
+        # 413 is accepted: after `largest_allowed`, the server has measured its own speed, and it may now refuse
+        # the size that it accepted before.
         if seconds > BOUNDS["seconds"] or above > BOUNDS["MB above idle"] or status not in (200, 413):
             exceeded.append(kind.name)
     return exceeded

@@ -1,4 +1,7 @@
-"""Imported models of CTranslate2 and Argos translate as before. Uses that need the weights are refused."""
+"""Imported models of CTranslate2 and Argos translate like the models that were exported.
+
+Uses that need the weights are refused.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def translations(folder: Path, **options: Any) -> list[str]:
     return [translation.text for translation in jumok.load(folder).translate(TEXTS, **options)]
 
 
-def test_a_folder_of_ctranslate2_translates_as_before(model: Path) -> None:
+def test_a_folder_of_ctranslate2_translates_like_the_exported_model(model: Path) -> None:
     for beam in (1, 4):
         assert translations(model, beam=beam) == translations(MODEL, beam=beam)
     assert jumok.load(model).engine.name == "ctranslate2"
@@ -72,7 +75,7 @@ def test_a_folder_of_ctranslate2_translates_as_before(model: Path) -> None:
 
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])
-def test_an_argos_package_translates_as_before(quantization: str, tmp_path: Path) -> None:
+def test_an_argos_package_translates_like_the_exported_model(quantization: str, tmp_path: Path) -> None:
     package = tmp_path / "translate-en_ko.argosmodel"
     jumok.export(MODEL, package, "argos", quantization=quantization, licence="cc0-1.0")
     folder = run_import(package, tmp_path / "model")

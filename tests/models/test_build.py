@@ -25,7 +25,7 @@ from jumok.models.validate import (
     check_model,
     check_overrides,
     check_recipe,
-    fill_max_keys,
+    set_max_keys_of_mechanisms,
 )
 from support.model_batches import check_steps
 
@@ -261,7 +261,7 @@ def test_a_mechanism_with_too_few_positions_is_refused(family, setting, needed):
             {"model": {"family": family, setting: attention}, "training": {"max_sentence_tokens": 400}}
         )
         check_overrides(overrides)
-        return fill_max_keys(overrides)[f"model.{setting}"]
+        return set_max_keys_of_mechanisms(overrides)[f"model.{setting}"]
 
     match = rf"{needed} positions.*max_keys = {needed - 1}\. Set model\.{setting} = "
     with pytest.raises(UnsupportedError, match=match):
@@ -274,5 +274,7 @@ def test_a_mechanism_with_too_few_positions_is_refused(family, setting, needed):
 def test_attention_overrides_select_the_location_score_in_a_transformer():
     overrides = Overrides.from_settings(**attention_overrides("transformer", "luong-location"))
     check_overrides(overrides)
-    assert fill_max_keys(overrides)["model.decoder_attention"]["max_keys"] == 611  # 3 · 200 + 10, and <s>
-    assert fill_max_keys(Overrides()) == Overrides()
+    assert (
+        set_max_keys_of_mechanisms(overrides)["model.decoder_attention"]["max_keys"] == 611
+    )  # 3 · 200 + 10, and <s>
+    assert set_max_keys_of_mechanisms(Overrides()) == Overrides()

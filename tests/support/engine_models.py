@@ -113,8 +113,8 @@ def tokenizers(kind: str = "unigram", *, byte_fallback: bool = True, shared: boo
 def translator(name: str) -> Translator:
     """Return a translator with random weights.
 
-    The weights are so small that attention is not saturated. Saturated attention could make hypotheses
-    equally good, and then rounding would decide between them.
+    The initial weights are scaled so that hypotheses differ, but attention is not saturated. Saturated
+    attention could make hypotheses equally good, and then rounding would decide between them.
     """
     torch.manual_seed(7)
     pair = tokenizers(shared=name != "relative-bias")

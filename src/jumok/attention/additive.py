@@ -41,7 +41,10 @@ def head_matrices(heads: int, rows: int, columns: int) -> nn.Parameter:
 
 
 def head_vectors(heads: int, width: int) -> nn.Parameter:
-    """One vector per head, (head, width). Its product with a vector of ±1 does not grow with the width."""
+    """One vector per head, (head, width).
+
+    The standard deviation of its product with a vector of ±1 does not depend on the width.
+    """
     bound = 1 / math.sqrt(width)
     return nn.Parameter(torch.empty(heads, width).uniform_(-bound, bound))
 

@@ -1,7 +1,7 @@
 """Notes: warnings about a translation.
 
-There is a note if the translation was cut or repeats itself, or if the source has markup, has only capital
-letters, or is not in the script of the model's source language.
+There is a note if the translation was cut, repeats itself or has no score, or if the source has markup, is
+not in the script of the model's source language, or has capital letters that the model reads one by one.
 """
 
 from __future__ import annotations

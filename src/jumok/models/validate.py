@@ -175,7 +175,7 @@ def attention_order(settings: RecurrentSettings) -> str:
     return find_entry(settings.attention.kind).order if settings.order == "auto" else settings.order
 
 
-def fill_max_keys(overrides: Overrides) -> Overrides:
+def set_max_keys_of_mechanisms(overrides: Overrides) -> Overrides:
     """Return the overrides with `max_keys` filled in for mechanisms with a fixed number of positions."""
     complete_settings = {
         setting: {"kind": mechanism.kind, **mechanism.options, "max_keys": needed}

@@ -55,6 +55,7 @@ def make_model_card(
             "validation_pairs": len(trainer.validation),
             VALIDATION_FINGERPRINT: trainer.validation.fingerprint,
             **({BEST_STEP: best.step} if best is not None else {}),
+            # `plan.phases` does not contain the first phase.
             **({PHASES: len(trainer.plan.phases) + 1} if trainer.plan.phases else {}),
             **facts,
         },

@@ -8,7 +8,7 @@ from jumok.config.recipe import Recipe, setting_names
 from jumok.config.renamed import RENAMED_SETTINGS, current_name
 from jumok.config.resolve import Overrides
 from jumok.errors import RecipeError, suggest
-from jumok.models.validate import check_overrides, fill_max_keys
+from jumok.models.validate import check_overrides, set_max_keys_of_mechanisms
 from jumok.text.languages import language_code
 from jumok.training.run.start_model import check_fine_tuning
 
@@ -31,7 +31,7 @@ def make_overrides(recipe: Overrides | Recipe | None, settings: Mapping[str, Any
     _check_run_ends(overrides)
     check_fine_tuning(overrides)
     check_overrides(overrides)
-    return fill_max_keys(overrides)
+    return set_max_keys_of_mechanisms(overrides)
 
 
 def _check_run_ends(overrides: Overrides) -> None:
