@@ -247,8 +247,8 @@ def measure_costs(server: Server, options: argparse.Namespace) -> list[str]:
             f"{above:,.0f} MB above idle",
             flush=True,
         )
-        # 413 is accepted: after `largest_allowed`, the server has measured its own speed, and it may now refuse
-        # the size that it accepted before.
+        # 413 is accepted: the server measures its own speed all the time, so it may now refuse the size that
+        # it accepted in `largest_allowed`.
         if seconds > BOUNDS["seconds"] or above > BOUNDS["MB above idle"] or status not in (200, 413):
             exceeded.append(kind.name)
     return exceeded
