@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import re
 
-_SPACES = "\t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
-_INVISIBLE = "\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
+_SPACES = "\t\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_INVISIBLE = (
+    "\u00ad\u180e\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
+    "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff"
+)
 _SPECIAL = re.compile(f"[{_SPACES}{_INVISIBLE}]")
 _SPACES_OR_INVISIBLE = re.compile(f"[ {_SPACES}{_INVISIBLE}]+")
 _ONE_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
-SPECIAL_CHARACTERS = tuple(character for character in map(chr, range(0x10000)) if _SPECIAL.match(character))
+SPECIAL_CHARACTERS = tuple(sorted(_SPACES + _INVISIBLE))
 """The spaces that are not U+0020, except line breaks, and the invisible characters."""
 
 
