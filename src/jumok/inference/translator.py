@@ -10,7 +10,7 @@ import math
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.config.recipe import SearchSettings
 from jumok.errors import DataError, UnsupportedError
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     OnPartial = Callable[[int, str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A sentence, or a part of a sentence that is too long for the model. `span` is its span in the text."""
 
     text_index: int
