@@ -164,7 +164,7 @@ def _write(
     dropped: Path,
     languages: tuple[str, str],
 ) -> None:
-    """Write pairs that score at least `limit`, with their alignments, and dropped pairs, with their scores."""
+    """Write pairs that score at least `limit`, with alignments, and the other pairs with their scores."""
     from jumok.storage.folders import write_file  # start-up
 
     source, target = (code or side for code, side in zip(languages, ("source", "target"), strict=True))
