@@ -138,7 +138,7 @@ def _reopen_closed_streams() -> bool:
 def _use_utf8() -> None:
     """Write UTF-8 in every locale, because input is read as UTF-8 in every locale.
 
-    A file name that is not UTF-8 is printed as its original bytes.
+    Bytes of a file name that are not UTF-8 are written unchanged, unless the library has replaced them.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")

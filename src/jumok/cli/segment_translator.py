@@ -52,8 +52,8 @@ class DocumentJob:
     """How documents are translated.
 
     `options` has the options for splitting and search, and the glossary. `memory` has translations of
-    segments and sentences, which are used unchanged; its keys come from `memory_key`. `key` identifies model,
-    options and memory.
+    segments and sentences, which are used unchanged; its keys come from `memory_key`. `key` is a digest of
+    the model, of all options and of the memory (`document_files.make_job`).
     """
 
     options: TextOptions = field(default_factory=_no_options)
