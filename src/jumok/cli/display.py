@@ -188,7 +188,7 @@ class TrainingDisplay:
             self.print_line(localise("model: {folder}", folder=event.model_folder), style="bold green")
 
     def _show_interruption(self, event: events.Finished, scores: str) -> None:
-        """Print what an interrupted run has saved (a model, a checkpoint or neither), and how to continue it."""
+        """Print what an interrupted run has saved (a model, a checkpoint or neither), and how to continue."""
         if event.model_folder is not None:
             duration = format_duration(event.seconds)
             stopped = localise("stopped at step {step:,} · {duration}", step=event.steps, duration=duration)
