@@ -95,7 +95,7 @@ class SegmentTranslator:
         memory_translations = {
             text.with_codes: translation
             for text in segments
-            if isinstance(text, SegmentText) and (translation := self._memory_translation(text)) is not None
+            if isinstance(text, SegmentText) and (translation := self._stored_translation(text)) is not None
         }
         self.num_from_memory += len(memory_translations)
         from_memory = [
@@ -111,7 +111,7 @@ class SegmentTranslator:
             self.translated[source.strip()] = self._memory[memory_key(source)]
         return [next(new) if found is None else found for found in from_memory]
 
-    def _memory_translation(self, segment: SegmentText) -> SegmentTranslation | None:
+    def _stored_translation(self, segment: SegmentText) -> SegmentTranslation | None:
         """Return the memory's translation of a segment with placeholders.
 
         Return None if the memory has no translation, or if its placeholders are not those of the segment.
