@@ -64,7 +64,7 @@ def gold_pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def unfinished_run(finished_run: Path, tmp_path: Path) -> Path:
-    """A copy of the run as it was before its model was written."""
+    """A copy of the finished run without its model. jumok continues this copy like an unfinished run."""
     run_copy = tmp_path / "unfinished"
     shutil.copytree(finished_run, run_copy)
     shutil.rmtree(run_copy / "model")

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_file_options_are_repeated(command_line: str, expected: str) -> None:
+    """Here the name of the command is the first positional argument, so names need not be parallel."""
     arguments = command_line.split()
     assert repeat_file_options(arguments) == expected.split()
     assert arguments == command_line.split()
@@ -89,10 +90,13 @@ def test_file_options_are_repeated(command_line: str, expected: str) -> None:
         ("--valid v.en t.en t.de", "--valid v.en t.en t.de"),
     ],
 )
-def test_before_the_training_files_the_next_file_is_a_second_value_only_if_its_name_is_parallel(
+def test_names_need_to_be_parallel_only_before_the_first_training_file(
     command_line: str, expected: str
 ) -> None:
-    """For example, `v.en` and `v.de` are parallel names, and `v.txt` and `a.txt` are not."""
+    """For example, `v.en` and `v.de` are parallel names, and `v.txt` and `a.txt` are not.
+
+    As in a call of typer, the name of the command is not one of the arguments here.
+    """
     assert repeat_file_options(command_line.split(), with_value=["--steps"]) == expected.split()
 
 
@@ -106,7 +110,7 @@ def test_the_name_of_an_existing_file_is_not_split_into_path_and_weight(
     assert repeat_file_options(["check", "p.tsv", "--valid", "v.tsv:2", "v.de"]) == repeated
 
 
-def test_the_example_in_the_docstring_is_correct() -> None:
+def test_the_examples_in_docstrings_are_correct() -> None:
     result = doctest.testmod(jumok.cli.arguments)
     assert result.attempted > 0
     assert result.failed == 0

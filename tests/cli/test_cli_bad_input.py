@@ -70,7 +70,7 @@ def test_bytes_that_are_not_utf8_are_refused_with_their_line(
     assert "line 2, byte 7 is 0xFC" in message
 
 
-def test_standard_input_that_is_not_utf8_is_refused_with_the_line(
+def test_a_text_to_translate_that_is_not_utf8_is_refused_with_the_line(
     call: Call, model: Path, tmp_path: Path
 ) -> None:
     message = call("translate", model, stdin=b"one\nf\xfcnf\n").error_of("translate")
@@ -80,7 +80,7 @@ def test_standard_input_that_is_not_utf8_is_refused_with_the_line(
     assert f"{file}, line 3, byte 2" in call("translate", model, file).error_of("translate")
 
 
-def test_a_missing_text_to_translate_is_named(call: Call, model: Path, tmp_path: Path) -> None:
+def test_a_missing_text_or_a_folder_to_translate_is_named(call: Call, model: Path, tmp_path: Path) -> None:
     assert str(tmp_path / "no.txt") in call("translate", model, tmp_path / "no.txt").error_of("translate")
     assert str(tmp_path) in call("translate", model, tmp_path).error_of("translate")
 
@@ -129,6 +129,7 @@ def test_a_missing_file_does_not_damage_an_existing_run(
     assert sorted(unfinished_run.rglob("*")) == before
 
 
+# `check` accepts a text without its translation: the training data of a language model.
 @pytest.mark.parametrize("command", [command for command in READERS if command != "check"])
 def test_a_text_without_its_translation_is_refused(command: str, error_of_reading, tmp_path: Path) -> None:
     file = tmp_path / "alone.en"
@@ -269,19 +270,19 @@ def test_a_missing_or_truncated_file_of_a_model_folder_is_named(
 
 @pytest.mark.parametrize("arguments", MODEL_COMMANDS, ids=lambda arguments: arguments[0])
 @pytest.mark.parametrize(
-    ("part", "wrong"),
+    ("key", "wrong_value"),
     [("facts", "fast"), ("scores", {"bleu": {"value": "x", "signature": ""}}), ("corpora", [{"pairs": 3}])],
     ids=["facts", "scores", "corpora"],
 )
 def test_a_model_card_with_a_value_of_the_wrong_type_is_refused(
-    part: str, wrong: object, arguments: list[str], call: Call, model: Path, tmp_path: Path
+    key: str, wrong_value: object, arguments: list[str], call: Call, model: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(model, tmp_path / "model")
     path = tmp_path / "model" / "jumok.json"
-    path.write_bytes(json_with_checksum({**read_json_with_checksum(path), part: wrong}))
+    path.write_bytes(json_with_checksum({**read_json_with_checksum(path), key: wrong_value}))
     message = error_of_using(call, arguments, tmp_path / "model")
     assert str(path) in message
-    assert part in message
+    assert key in message
 
 
 @pytest.mark.parametrize("arguments", MODEL_COMMANDS, ids=lambda arguments: arguments[0])

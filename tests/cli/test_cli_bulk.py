@@ -25,6 +25,7 @@ needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="
 
 
 def write_lines(path: Path, count: int) -> Path:
+    """Write `count` lines of digits. One of the lines is empty, and one has three sentences."""
     sources = [source for source, *_ in digit_lines(count)]
     sources[5], sources[7] = "", "three. four? five!"
     path.write_text("".join(f"{source}\n" for source in sources), encoding="utf-8")
@@ -46,6 +47,7 @@ def translate_in_one_process(model: Path, text: Path, *options: str) -> bytes:
 def test_workers_and_shards_write_the_same_bytes_as_one_process(
     model: Path, call: Call, tmp_path: Path
 ) -> None:
+    # Three blocks: 256 lines, 2,048 lines, and the other 96.
     text, out = write_lines(tmp_path / "in.txt", 2400), tmp_path / "out.txt"
     plain = translate_in_one_process(model, text)
     first = call("translate", model, text, "--out", out, "--workers", "2")
@@ -53,7 +55,7 @@ def test_workers_and_shards_write_the_same_bytes_as_one_process(
     assert out.read_bytes() == plain
     assert "3 parts are new, 0 were already there" in first.err
     again = call("translate", model, text, "--out", out, "--shard", "2/2")
-    assert "0 parts are new, 1 were already there" in again.err
+    assert "0 parts are new, 1 were already there" in again.err  # shard 2/2 is the second of the three blocks
     assert out.read_bytes() == plain
     other = tmp_path / "other.txt"
     for shard in ("3/3", "1/3"):
@@ -72,6 +74,18 @@ def test_json_and_several_files_are_the_same_with_workers(model: Path, call: Cal
     assert result.code == 0, result.err
     for text in texts:
         assert (tmp_path / "out" / text.name).read_bytes() == translate_in_one_process(model, text, *options)
+
+
+@pytest.mark.medium
+def test_lines_with_too_few_translations_are_counted_only_in_written_files(
+    model: Path, call: Call, tmp_path: Path
+) -> None:
+    """Of two files, the first shard of two completes only the file with a single block."""
+    texts = [write_lines(tmp_path / "a.txt", 10), write_lines(tmp_path / "b.txt", 300)]
+    options = ("--json", "--n-best", "2", "--sample", "--top-k", "1")  # with top-k 1, both draws are the same
+    result = call("translate", model, *texts, "--out", tmp_path / "out", "--shard", "1/2", *options)
+    assert [path.name for path in (tmp_path / "out").glob("*.txt")] == ["a.txt"]
+    assert "9 of 10 lines have fewer than 2 translations" in result.err  # an empty line is not counted
 
 
 @pytest.mark.medium
@@ -207,6 +221,6 @@ def test_shards_in_any_order_and_one_of_them_twice_write_the_same_bytes_as_one_p
         result = spawn("translate", model, text, "--out", out, "--shard", shard)
         assert result.returncode == 0, result.stderr
         new_parts.append(int(result.stderr.split(b" parts are new")[0].split()[-1]))
-    assert new_parts[3] == 0
+    assert new_parts[3] == 0  # shard 1/4 for the second time
     assert sum(new_parts) == len(list((tmp_path / "out.txt.parts").glob("*.part")))
     assert out.read_bytes() == plain

@@ -65,6 +65,7 @@ def test_the_worst_pairs_are_dropped_and_shown(
 def test_pairs_that_are_too_long_to_score_are_kept_only_if_all_pairs_are_kept(
     call: Call, models: list[Path], tmp_path: Path, keep: str, num_kept: int
 ) -> None:
+    # Few words, but hundreds of tokens: `jumok clean` does not leave such a pair out before it scores pairs.
     too_long = [(f"one {words}", f"eins {words}", "") for words in ("QXZ" * 250, "ZXQ" * 250)]
     pairs = write_tsv(tmp_path / "pairs.tsv", [*digit_lines(3, seed=3), *too_long])
     result = call("clean", pairs, *options(models, tmp_path / "clean.tsv"), "--keep", keep)

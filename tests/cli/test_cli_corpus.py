@@ -102,6 +102,7 @@ def test_a_count_above_the_number_of_distinct_pairs_ends_with_an_error(
     assert call("corpus", "english-korean", "--count", str(len(printed))).code == 0
 
 
+# The output of 3 pairs fits into the buffer, so a closed pipe or a full disk is noticed at the end.
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("count", [3, 20_000], ids=["at the end", "in the middle"])
 def test_a_closed_pipe_is_not_an_error(count: int, unbuffered: str) -> None:

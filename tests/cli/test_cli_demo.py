@@ -1,4 +1,4 @@
-"""`jumok demo` with few pairs and a short training time."""
+"""`jumok demo` writes its files and refuses folders of others. It trains on few pairs here, for seconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from support.cli_calls import Call
 
-KEYS = {
+REPORT_KEYS = {
     "bleu",
     "chrf",
     "ter",
@@ -29,7 +29,7 @@ KEYS = {
 
 @pytest.fixture
 def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Score on fewer pairs: an untrained model is slow on the thousand test pairs of the demo."""
+    """Make the corpus of the demo small: an untrained model is slow on its thousand test pairs."""
     demo = importlib.import_module("jumok.cli.demo")
     monkeypatch.setattr(demo, "PAIRS", {"train": 300, "valid": 20, "test": 30})
 
@@ -42,7 +42,7 @@ def test_the_demo_writes_its_files_and_is_not_trained_again(call: Call, tmp_path
     result = call(*arguments)
     assert result.code == 0, result.err
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
-    assert set(report) >= KEYS
+    assert set(report) >= REPORT_KEYS
     assert (report["pairs"], report["sentences"]) == (300, 30)
     assert 0 < report["train_seconds"] < 60
     assert report["parameters"] > 0

@@ -391,7 +391,7 @@ def test_progress_counts_each_text_once_when_translated_and_once_when_aligned(
     )
     texts = [f"two {digit} nine." for digit in ("one", "four", "five")]
     assert [translation.text for translation in translate(texts)] == ["이 일 구.", "이 사 구.", "이 오 구."]
-    assert progress[-2:] == [(5, 6), (6, 6)]
+    assert progress[-2:] == [(5, 6), (6, 6)]  # the third text, which is a block of its own
     assert progress == sorted(progress)
 
 
@@ -436,7 +436,7 @@ class TestResuming:
         assert (out.exists(), part.exists()) == (False, True)
         part.write_bytes(part.read_bytes() + b'["4", {"sent')  # as after a kill during a write
         assert call("translate", MODEL, source, "--out", out).code == 0
-        assert block_sizes == [2, 2, 1, 1]
+        assert block_sizes == [2, 2, 1, 1]  # the third block is interrupted, then translated
         assert not part.exists()
         plain = tmp_path / "plain.html"
         assert call("translate", MODEL, source, "--out", plain).code == 0
@@ -457,7 +457,7 @@ class TestResuming:
         assert "another document, or with another model or other options" in refused.error_of("translate")
         assert Path("out.html.part").read_bytes() == stored_blocks
         assert call("translate", MODEL, source, "--out", "out.html", *option, "--overwrite").code == 0
-        assert sum(block_sizes[3:]) == 5
+        assert sum(block_sizes[3:]) == 5  # all sentences again
         assert sorted(path.name for path in tmp_path.iterdir()) == ["m.en-ko.tsv", "many.html", "out.html"]
 
     def test_a_part_file_that_is_not_from_jumok_is_not_replaced(
@@ -489,7 +489,7 @@ class TestResuming:
         part.write_text(changed, encoding="utf-8")
         assert call("translate", MODEL, source, "--out", out).code == 0
         assert "pwned" not in out.read_text(encoding="utf-8")
-        assert sum(block_sizes[3:]) == 5
+        assert sum(block_sizes[3:]) == 5  # the blocks after the changed one are translated again, too
 
     def test_a_second_process_with_the_same_target_is_refused(
         self, call: Call, source: Path, tmp_path: Path
@@ -563,7 +563,7 @@ class TestResuming:
         assert sorted(path.name for path in out.iterdir()) == ["a.txt", "b.txt"]
         continued = call("translate", MODEL, folder, "--out", out, "--save-memory", memory)
         assert continued.code == 0, continued.err
-        assert "3 documents were translated, 2 of them before the interruption" in continued.err
+        assert "3 documents were translated, 2 of them by an earlier command" in continued.err
         assert len(block_sizes) == 4
         assert not (tmp_path / "out.part").exists()
         assert memory.read_text(encoding="utf-8").count("<tu ") == 3

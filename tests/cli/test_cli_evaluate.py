@@ -61,7 +61,8 @@ def test_gold_alignments_are_scored(call: Call, model: Path, gold_pairs: Path) -
     assert f"alignment error {scores['alignment_error']:.3f} (precision " in text
 
 
-def test_options_reach_the_scores(call: Call, model: Path, texts: list[Path]) -> None:
+def test_scoring_options_reach_the_signatures(call: Call, model: Path, texts: list[Path]) -> None:
+    # The signatures do not name the options of the search, which need only be accepted.
     options = ["--tokenize", "none", "--lowercase", "--beam", "1", "--length-penalty", "0.5"]
     scores = json.loads(call("evaluate", model, *texts, "--json", *options).out)
     assert "tok:none" in scores["bleu_signature"]
@@ -115,7 +116,9 @@ def test_a_full_disk_is_reported_when_translations_are_written(
     assert "/dev/full could not be written: the disk is full." in message
 
 
-def test_swapped_languages_are_swapped_back(call: Call, model: Path, texts: list[Path]) -> None:
+def test_swapped_files_whose_names_have_languages_are_swapped_back(
+    call: Call, model: Path, texts: list[Path]
+) -> None:
     straight = json.loads(call("evaluate", model, *texts, "--json").out)
     assert json.loads(call("evaluate", model, *reversed(texts), "--json").out) == straight
 

@@ -34,6 +34,7 @@ ENGLISH = re.compile(r"\b[a-zA-Z]?[a-z]+(?: [a-z]+){3}\b")
 
 @pytest.fixture
 def _korean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Korean for the commands of a test, and English again for the other tests."""
     monkeypatch.setenv("JUMOK_LANG", "ko")
     yield
     choose_language({})
@@ -137,8 +138,8 @@ def test_a_korean_locale_need_not_be_installed(locale: str) -> None:
         ),
         ("54 pairs, 270 target tokens", "문장 쌍 54개, 번역문 토큰 270개"),
         ("the checkpoint of step 12, scored with beam 4", "스텝 12의 체크포인트, 평가 시 빔 크기 4"),
-        ("a tenth of 1 step, at most 4,000", "전체 1스텝의 10분의 1, 최대 4,000"),
-        ("a tenth of 900 steps, at most 4,000", "전체 900스텝의 10분의 1, 최대 4,000"),
+        ("a tenth of 1 step, at most 2,000", "전체 1스텝의 10분의 1, 최대 2,000"),
+        ("a tenth of 900 steps, at most 2,000", "전체 900스텝의 10분의 1, 최대 2,000"),
         (
             "the first accelerator; torch says that it computes in bf16",
             "처음 찾은 가속기; torch에서 bf16 계산을 지원함",
@@ -166,7 +167,7 @@ def test_a_korean_locale_need_not_be_installed(locale: str) -> None:
         ("", ""),
     ],
 )
-def test_texts_of_the_library_are_translated(text: str, korean: str) -> None:
+def test_texts_of_the_library_and_of_typer_are_translated(text: str, korean: str) -> None:
     assert localise_text(text) == text
     choose_language({"JUMOK_LANG": "ko"})
     assert localise_text(text) == korean
@@ -296,19 +297,21 @@ def test_a_text_of_which_only_a_part_has_a_translation_stays_english(text: str) 
     choose_language({})
 
 
-@pytest.mark.parametrize("name", ["library", "typer"])
+@pytest.mark.parametrize("file", ["library", "typer"])
 @pytest.mark.parametrize("data", ["x{n}.tsv", "runs/x {n}/Y", "'some words {n}'"])
-def test_every_template_is_translated_with_its_values(name: str, data: str) -> None:
-    values_by_kind = {"count": "{n},70{n}", "share": "{n}7.5%", "noun": "pairs", "text": '"so to say {n}"'}
+def test_every_template_is_translated_with_its_values(file: str, data: str) -> None:
+    """The n-th placeholder of a template gets an example that its name allows: see `language._pattern`."""
+    examples = {"count": "{n},70{n}", "share": "{n}7.5%", "noun": "pairs", "text": '"so to say {n}"'}
     choose_language({"JUMOK_LANG": "ko"})
-    for template, translation in read_translations(name).items():
-        names = re.findall(r"\{(\w+)\}", template)
+    for template, translation in read_translations(file).items():
+        placeholders = re.findall(r"\{(\w+)\}", template)
         values = {
-            name: values_by_kind.get(name.partition("_")[0], data).format(n=n)
-            for n, name in enumerate(names, 1)
+            placeholder: examples.get(placeholder.partition("_")[0], data).format(n=n)
+            for n, placeholder in enumerate(placeholders, 1)
         }
         translated_values = {
-            name: value if name.startswith("text") else localise_text(value) for name, value in values.items()
+            placeholder: value if placeholder.startswith("text") else localise_text(value)
+            for placeholder, value in values.items()
         }
         assert localise_text(template.format(**values)) == translation.format(**translated_values)
     choose_language({})
@@ -362,7 +365,7 @@ def test_training_translating_evaluating_and_info_are_korean(
     again = call("train", pairs, "--out", out, *TINY_OPTIONS.split())
     assert "이미 끝난 실행입니다 · 스텝 " in again.err
 
-    translation = call("translate", out, stdin=b"\xed\x95\x9c\xea\xb8\x80 \xeb\xac\xb8\xec\x9e\xa5\n")
+    translation = call("translate", out, stdin="한글 문장\n".encode())
     assert "알림: 1번째 줄: '한글 문장': 모델의 언어인 " in translation.err.replace('"', "'")
     missing_file = call("translate", out, tmp_path / "none.txt")
     assert missing_file.error_of("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
@@ -418,7 +421,7 @@ def test_reasons_of_settings_are_not_cut_in_korean(width: int) -> None:
 
 
 @pytest.mark.usefixtures("_korean")
-def test_wrapped_rows_fit_in_korean(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+def test_the_rows_of_models_fit_their_terminal_in_korean(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     result = call("models")

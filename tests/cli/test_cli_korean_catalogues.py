@@ -116,6 +116,7 @@ def test_every_translated_text_of_the_library_occurs_in_the_library() -> None:
 @pytest.mark.parametrize("name", ["messages", "library", "typer"])
 def test_translations_keep_the_placeholders(name: str) -> None:
     for message, translation in read_translations(name).items():
+        # `plural` is the "s" of an English plural, which Korean does not have.
         assert placeholders(translation) == placeholders(message) - {"plural"}, message
         assert not PARTICLES.search(translation), translation
 

@@ -89,7 +89,7 @@ def test_look_writes_the_whole_explanation(suffix: str, call: Call, model: Path,
     words = explanation.words("cross")
     assert words.keys == ("one", "two", "</s>")
     assert words.queries == ("eins", "zwei", "drei", "</s>")
-    assert words.weights.sum(axis=-1) == pytest.approx(1, abs=0.05)
+    assert words.weights.sum(axis=-1) == pytest.approx(1, abs=0.05)  # a .json file has rounded weights
     assert [steps.cell.site for steps in explanation.cells] == ["encoder", "decoder", "cross"]
     assert explanation.statistics["cross"].effect is not None
 
@@ -100,7 +100,7 @@ def test_look_asks_for_a_shorter_sentence(call: Call, model: Path, tmp_path: Pat
     assert not (tmp_path / "one.json").exists()
 
 
-def test_look_refuses_to_draw_a_sentence_that_is_translated_in_parts(
+def test_look_refuses_a_sentence_that_is_too_long_for_the_model(
     call: Call, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -111,7 +111,7 @@ def test_look_refuses_to_draw_a_sentence_that_is_translated_in_parts(
         assert "too long for the model. Give one short sentence" in result.error_of("look")
         assert result.out == ""
         assert list(tmp_path.iterdir()) == []
-        # With --target, the sentence is not split into parts.
+        # With --target, a longer sentence is accepted: the model does not have to translate it.
         assert call("look", model, long, "--target", "eins", *out).code == 0
         for path in tmp_path.iterdir():
             path.unlink()

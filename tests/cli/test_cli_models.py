@@ -41,8 +41,8 @@ def test_every_family_and_mechanism_is_listed_with_its_paper(call: Call) -> None
     entries = [entry for group in facts.values() for entry in group.values()]
     assert all(entry["paper"] == entry["description"] for entry in entries)
     assert "window" in facts["mechanisms"]["luong-local-p"]["options"]
-    with_products = [name for name, entry in CATALOGUE.items() if entry.supports.products]
-    assert facts["positions"]["rotary"]["mechanisms"] == with_products
+    product_mechanisms = [name for name, entry in CATALOGUE.items() if entry.supports.products]
+    assert facts["positions"]["rotary"]["mechanisms"] == product_mechanisms
     assert "Zhang & Sennrich 2019" in facts["norms"]["rms"]["description"]
 
 
@@ -117,6 +117,7 @@ def test_attention_sets_the_mechanism_at_every_site_that_supports_it(
         (["--model", "recurrent", "--attention", "restricted"], "does not support cross"),
         (["--model", "recurrent", "--set", "model.input_feeding=true"], "before its step"),
         (["--attention", "linear", "--set", "model.positions=alibi"], 'Set model.positions to "sinusoidal"'),
+        # By default, a source has at most 200 tokens, and its translation at most 3 · 200 + 10, after <s>.
         (["--set", "model.positions=learned", "--set", "model.max_positions=90"], "must cover 611 positions"),
         (["--set", "model.positions=rotory"], "'rotary'"),
         (["--set", 'model.cross_attention={kind = "bahdanau", unts = 3}'], 'Did you mean "units"'),

@@ -182,7 +182,7 @@ def test_the_readme_installs_the_build_of_pytorch_for_cpus_first() -> None:
 
 @pytest.mark.parametrize(
     ("text", "num_sentences"),
-    [
+    [  # the ids are the numbers of the attempts
         pytest.param("one two three four five " * 1_000, 0, id="43", marks=pytest.mark.slow),
         pytest.param("One two three. Four five! Six? Seven. Eight nine. " * 125, 625, id="145"),
         pytest.param("One two three four. " * 20, 20, id="146"),

@@ -38,7 +38,7 @@ def run_in_shell(arguments: Sequence[str | Path], closing: str) -> subprocess.Co
         (["models"], ">&-", b"jumok models: Standard output is closed, so nothing can be printed."),
         (["corpus", "english-korean", "--count", "3"], "<&- >&-", b"jumok corpus: Standard output is closed"),
         (["--help"], ">&-", b"jumok: Standard output is closed"),
-        (["info", "nowhere"], "<&- >&-", b"jumok info: There is no folder nowhere."),
+        (["info", "missing-model"], "<&- >&-", b"jumok info: There is no folder missing-model."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -240,7 +240,7 @@ def test_ctrl_c_while_pairs_are_read_ends_without_a_traceback(
 
 @pytest.mark.medium
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_saves_and_the_same_command_continues(
+def test_ctrl_c_or_sigterm_saves_and_the_same_command_continues(
     signal_number: signal.Signals, call: Call, pairs: Path, tmp_path: Path
 ) -> None:
     command = program(

@@ -12,6 +12,7 @@ import pytest
 
 import jumok
 from jumok.cli import COMMANDS
+from support.cli_calls import spawn
 
 if TYPE_CHECKING:
     from support.cli_calls import Call
@@ -115,7 +116,7 @@ def test_help_takes_less_than_the_allowed_cpu_time() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["trian"]])
-def test_help_and_version_import_no_large_package(arguments: list[str]) -> None:
+def test_help_version_and_unknown_commands_import_no_large_package(arguments: list[str]) -> None:
     _, modules = code_and_modules(*arguments)
     assert "jumok.cli" in modules
     assert modules & LARGE_PACKAGES == set()
@@ -184,7 +185,7 @@ def test_help_of_train_explains_its_settings(call: Call) -> None:
     message = " ".join(call("train", "--help").out.split())
     assert "Stop after about this many minutes." in message
     assert "The same folder again continues the run." in message
-    assert "130" in message
+    assert "130" in message  # the exit code after Ctrl-C
 
 
 @pytest.mark.parametrize(
@@ -196,6 +197,11 @@ def test_an_unknown_command_is_refused_with_a_suggestion(mistyped: str, suggesti
     assert mistyped in result.err
     assert suggestion in result.err
     assert result.out == ""
+
+
+def test_a_warning_without_a_command_begins_with_the_name_of_the_program() -> None:
+    result = spawn("--longest", "2")
+    assert result.stderr.startswith(b"jumok: --longest is now --max-length-ratio; ")
 
 
 @pytest.mark.parametrize(

@@ -332,7 +332,7 @@ TEST_OF_ATTEMPT: dict[int, str] = {
     43: "tests/cli/test_cli_newcomer.py::test_no_sentence_of_a_line_is_lost",
     45: "tests/cli/test_cli_translate.py::test_a_closed_pipe_is_not_an_error_of_a_translation",
     46: "tests/cli/test_cli_streams.py::test_closed_streams_are_errors_of_a_translation",
-    62: "tests/cli/test_cli_look_info.py::test_look_refuses_to_draw_a_sentence_that_is_translated_in_parts",
+    62: "tests/cli/test_cli_look_info.py::test_look_refuses_a_sentence_that_is_too_long_for_the_model",
     68: "tests/cli/test_cli_newcomer.py::test_the_error_for_a_sentence_as_an_argument_says_how_to_pipe_it",
     86: "tests/cli/test_cli_newcomer.py::test_training_ends_at_the_first_of_several_limits",
     95: "tests/cli/test_cli_newcomer.py::test_a_vocabulary_larger_than_the_text_allows_is_made_smaller",

@@ -1,7 +1,7 @@
 """The command line: `jumok COMMAND …`. One module per command, each a thin layer over the other packages.
 
-Only the module of the requested command is imported, and torch only inside its function, so `jumok --help`
-answers at once.
+Of the modules of commands, only that of the requested command is imported, and torch is only imported inside
+its function. So `jumok --help` answers at once.
 """
 
 from __future__ import annotations
@@ -51,11 +51,14 @@ COMMANDS = {
 }
 
 _FUNCTIONS = {"import": "import_model"}
-"""The name of module and function, for a command whose own name is a keyword of Python."""
+"""Command → name of its module and its function, if the command's own name is a keyword of Python."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command. A `JumokError` is printed as one paragraph; the exit code is 2."""
+    """Run one command.
+
+    A `JumokError` or an error of the system is printed as one paragraph. The exit code is then 2.
+    """
     # A waiting OpenMP thread spins this many times, then sleeps. By default it spins so long that two threads
     # become many times slower when anything else runs. OpenMP reads the variable when torch is imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
@@ -117,8 +120,8 @@ def _run(command: str, arguments: list[str]) -> None:
 def _reopen_closed_streams() -> bool:
     """Replace closed standard streams (`>&-`) by /dev/null. Return whether standard output was closed.
 
-    Python sets a closed stream to None, so that printing fails. Besides, the next file that is opened gets
-    the descriptor of the closed stream, and output for the terminal would be written into this file.
+    Python sets a closed stream to None: text that is printed is lost without an error. Besides, the next file
+    that is opened gets the descriptor of the closed stream, and output of C code would be written into it.
     """
     while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:
         pass
@@ -135,7 +138,7 @@ def _reopen_closed_streams() -> bool:
 def _use_utf8() -> None:
     """Write UTF-8 in every locale, because input is read as UTF-8 in every locale.
 
-    A file name that is not UTF-8 is printed as its original bytes.
+    Bytes of a file name that are not UTF-8 are written unchanged, unless the library has replaced them.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -198,14 +201,19 @@ def _show_warning(
 ) -> None:
     """Print a warning of jumok without the line of code that raised it."""
     if category.__module__.startswith("jumok."):
-        typer.echo(f"jumok {command}: {localise_text(str(message))}", err=True)
+        _print_message(command, localise_text(str(message)))
     else:
         default(message, category, *where)
 
 
-def _exit_with_error(command: str, message: str) -> None:
+def _print_message(command: str, message: str) -> None:
+    """Print a message on standard error, with the name of the command if there is a command of this name."""
     name = f"jumok {command}" if command in COMMANDS else "jumok"
     typer.echo(f"{name}: {message}", err=True)
+
+
+def _exit_with_error(command: str, message: str) -> None:
+    _print_message(command, message)
     try:
         sys.stdout.flush()
     except OSError:

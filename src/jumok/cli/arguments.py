@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and how the command line is rewritten before it is parsed.
+"""Arguments and notes that several commands share, and how arguments are rewritten before they are parsed.
 
 `--valid val.en val.de` names two files after one option. typer takes a fixed number of values per option, so
 each command rewrites its arguments as `--valid val.en --valid val.de` first (`localised_commands.py`).
@@ -132,9 +132,9 @@ def repeat_file_options(
 ) -> list[str]:
     """`--valid a.en a.de` → `--valid a.en --valid a.de`; a file that contains both sides stays single.
 
-    Before the first positional argument, the second file belongs to the option only if its name is parallel:
-    in `--valid v.txt a.txt b.txt`, the files to train on are `a.txt` and `b.txt`.
-    `with_value` has the options that take a value.
+    Before the first positional argument, the second file belongs to the option only if the names of the two
+    files are parallel: in `--valid v.txt a.txt b.txt`, the files to train on are `a.txt` and `b.txt`.
+    `with_value` has all options that take a value. Such a value is not a positional argument.
 
     >>> repeat_file_options(["t.en", "t.de", "--valid", "v.en", "v.de", "--out", "runs/x"])[2:6]
     ['--valid', 'v.en', '--valid', 'v.de']
@@ -172,7 +172,10 @@ def repeat_file_options(
 
 
 def _are_parallel(first: str, second: str) -> bool:
-    """Whether two names differ only in the suffix (v.en, v.de), a language (en.txt, de.txt) or a side."""
+    """Whether two names differ only in the suffix (v.en, v.de), a language (en.txt, de.txt) or a side.
+
+    A side is one of `_SIDES`, as in v.src.txt and v.tgt.txt.
+    """
     from jumok.data.readers import split_weight  # start-up
     from jumok.text.languages import find_language  # start-up
 
@@ -267,7 +270,7 @@ def sampling_options(sample: bool, **options: Any) -> dict[str, Any]:
 
 
 def require_utf8(text: str | None) -> str | None:
-    """Return a sentence from the command line. Refuse a sentence whose bytes are not UTF-8."""
+    """Return a text from the command line unchanged. Refuse a text whose bytes are not UTF-8."""
     if (
         text is not None
         and not text.isascii()

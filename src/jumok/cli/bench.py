@@ -85,12 +85,12 @@ def _format_table(table: Table) -> list[str]:
         "wide": table.scaling["dot_products"][-1],
         "length": length,
     }
-    above = localise(
+    text_above = localise(
         "A sequence of n tokens, {shape.heads} heads of width {shape.width}, forward only.\n"
         "Threads: {machine.threads}, cores: {machine.cores}, torch {machine.torch}.",
         **values,
     )
-    below = localise(
+    text_below = localise(
         "operations, ms, MB, speed: at {length:,} tokens; speed relative to self-attention\n"
         "steps: n if the number of steps that wait for each other grows with n, else 1\n"
         "longest path: layers from the first to the last of {dilated.sequence_length} tokens\n"
@@ -104,7 +104,8 @@ def _format_table(table: Table) -> list[str]:
         "{wide[scaled][largest]:.2f}.",
         **values,
     )
-    return [*above.split("\n"), "", *_align_columns([*headings, *body]), "", *below.split("\n")]
+    table_lines = _align_columns([*headings, *body])
+    return [*text_above.split("\n"), "", *table_lines, "", *text_below.split("\n")]
 
 
 def _cells(name: str, row: Row, length: int, reference: float) -> list[str]:
@@ -123,13 +124,13 @@ def _cells(name: str, row: Row, length: int, reference: float) -> list[str]:
 
 
 def _format_figure(number: float) -> str:
-    """Return about three significant digits: 0.12, 1.23, 12.3, 1,234."""
+    """Return two decimals below 10, one below 100, and none above: 0.12, 1.23, 12.3, 1,234."""
     decimals = 0 if number >= 100 else 1 if number >= 10 else 2
     return f"{number:,.{decimals}f}"
 
 
 def _format_large_number(number: int) -> str:
-    """Return 1,234,567,890 as '1.2G'."""
+    """Return 1,234,567,890 as '1.2G', and a number below a million with all its digits."""
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if number >= size:
             return f"{number / size:.1f}{letter}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from jumok.inference.bulk.processes import BulkWorkers
 
 SECONDS_PER_REPORT = 10.0
-"""Without a terminal, progress is printed this often."""
+"""Without a terminal, this much time passes between two lines of progress, or more."""
 
 WorkersOption = Annotated[
     int | None,
@@ -62,7 +62,7 @@ RayOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class BulkOptions:
-    """The options for bulk work. An instance is false if none of them is set."""
+    """The options for bulk work. An instance is false if --workers, --shard and --ray are all missing."""
 
     command: str
     workers: int | None = None
@@ -74,7 +74,7 @@ class BulkOptions:
 
     @property
     def names(self) -> str:
-        """The options that were given, for messages."""
+        """The names of the options that the user gave, for messages."""
         values = {"--workers": self.workers, "--shard": self.shard, "--ray": self.ray}
         return ", ".join(name for name, value in values.items() if value is not None)
 
@@ -110,7 +110,11 @@ class BulkOptions:
 def plan_outputs(
     sources: Sequence[Path], out: Path | None, options: BulkOptions, *, overwrite: bool
 ) -> list[tuple[Path, Path]]:
-    """Return each input with its output: the file --out, or a file of the same name in the folder --out."""
+    """Return each input with its output: the file --out, or a file of the same name in the folder --out.
+
+    Raise an error if --out is missing, or if an output would replace its input, another output, or a file
+    that is not the output of an earlier bulk translation.
+    """
     if not sources or out is None:
         raise RecipeError(
             localise(
@@ -133,7 +137,10 @@ def plan_outputs(
     files = [(source, out / source.name if in_folder else out) for source in sources]
     if len({target for _, target in files}) < len(files):
         raise RecipeError(
-            localise("Two of the files have the same name, so one translation would replace the other.")
+            localise(
+                "Two of the files have the same name, so one translation would replace the other. Rename one "
+                "of the two files."
+            )
         )
     for source, target in files:
         if target.exists() and target.samefile(source):
@@ -148,7 +155,8 @@ def plan_outputs(
 def check_replaceable(files: Sequence[tuple[Path, Path]], settings: BulkSettings, *, overwrite: bool) -> None:
     """Raise an error if an output exists and must not be replaced.
 
-    It may be replaced if these settings wrote it and it was not changed since.
+    An output may be replaced if `overwrite` is true, or if these settings wrote it and it was not changed
+    since.
     """
     from jumok.inference.bulk.parts import PartFolder  # start-up
 
@@ -176,36 +184,37 @@ def translate_files(
     *,
     overwrite: bool,
 ) -> None:
-    """Translate files line by line. Write an output when all of its parts exist."""
+    """Translate files line by line. Write each output whose parts all exist."""
     check_replaceable(files, settings, overwrite=overwrite)
     jobs = [_job(_lines(source, open_lines), out, settings, options) for source, out in files]
     total = sum(count_lines(source) for source, _ in files)
     _run(jobs, settings, options, total)
     notes: list[str] = []
-    num_notes = num_incomplete = 0
+    num_lines = num_notes = num_below_n_best = 0
     for (source, out), job in zip(files, jobs, strict=True):
-        if not _is_complete(job, options):
+        if _report_missing_parts(job, options):
             continue
         if not job.is_written():  # another command may have written the output meanwhile
             check_replaceable([(source, out)], settings, overwrite=overwrite)
         job.join()
         name = f"{source.name}, " if len(files) > 1 else ""
         for first_line, part in job.parts():
+            num_lines += part.lines
             num_notes += part.num_notes
-            num_incomplete += part.num_below_n_best
+            num_below_n_best += part.num_below_n_best
             if len(notes) < MAX_NOTES:
                 notes += [name + format_line_note(first_line + index, note) for index, note in part.notes]
     report_notes(notes[:MAX_NOTES], total=num_notes)
-    if num_incomplete:
-        report_incomplete_lists(num_incomplete, total, settings.n_best)
+    if num_below_n_best:
+        report_below_n_best(num_below_n_best, num_lines, settings.n_best)
 
 
-def report_incomplete_lists(num_incomplete: int, num_lines: int, n_best: int, advice: str = "") -> None:
-    """Print on standard error how many lines have fewer than `n_best` translations."""
+def report_below_n_best(num_below_n_best: int, num_lines: int, n_best: int, advice: str = "") -> None:
+    """Print on standard error how many lines have fewer than `n_best` translations, and the advice."""
     message = localise(
-        "{num_incomplete:,} of {num_lines:,} lines have fewer than {n_best} translations: no other text was "
-        "found.",
-        num_incomplete=num_incomplete,
+        "{num_below_n_best:,} of {num_lines:,} lines have fewer than {n_best} translations: no other text "
+        "was found.",
+        num_below_n_best=num_below_n_best,
         num_lines=num_lines,
         n_best=n_best,
     )
@@ -220,10 +229,13 @@ def format_line_note(line: int, note: str) -> str:
 def translate_texts(
     settings: BulkSettings, texts: Sequence[str], out: Path, options: BulkOptions
 ) -> list[str] | None:
-    """Return the translations of texts; None if parts of other shards are missing."""
+    """Return the translations of texts; None if parts of other shards are missing.
+
+    `settings.output` must be "string", so that every line of a part is one translation as JSON.
+    """
     job = _job(texts, out, settings, options)
     _run([job], settings, options, len(texts))
-    if not _is_complete(job, options):
+    if _report_missing_parts(job, options):
         return None
     job.remove_other_parts()
     return [json.loads(line) for _, part in job.parts() for line in part.output.splitlines()]
@@ -255,7 +267,8 @@ def _run(jobs: Sequence[BulkJob], settings: BulkSettings, options: BulkOptions, 
 class _Progress:
     """Shows the progress of all workers.
 
-    On a terminal, one line is updated all the time. Otherwise a line is printed every ten seconds.
+    On a terminal, one line is updated with every part. Otherwise a part prints a line if the last line was
+    printed more than ten seconds ago.
     """
 
     def __init__(self, total: int, workers: int, options: BulkOptions, show: Callable[[str], None]) -> None:
@@ -280,13 +293,15 @@ class _Progress:
         speed = progress.lines / max(time.monotonic() - self._started, 1e-3)
         done = progress.lines + progress.reused_lines
         values = {"done": done, "total": self._total, "speed": speed, "workers": self._workers}
-        by_one = localise("{done:,} of {total:,} lines, {speed:,.0f} lines/s by 1 worker", **values)
-        by_all = localise("{done:,} of {total:,} lines, {speed:,.0f} lines/s by {workers} workers", **values)
-        return f"jumok {self._options.command}: {by_all if self._workers > 1 else by_one}"
+        one_worker = localise("{done:,} of {total:,} lines, {speed:,.0f} lines/s by 1 worker", **values)
+        several_workers = localise(
+            "{done:,} of {total:,} lines, {speed:,.0f} lines/s by {workers} workers", **values
+        )
+        return f"jumok {self._options.command}: {several_workers if self._workers > 1 else one_worker}"
 
 
-def _is_complete(job: BulkJob, options: BulkOptions) -> bool:
-    """Return whether all parts of a job exist. If not, print on standard error how many are missing."""
+def _report_missing_parts(job: BulkJob, options: BulkOptions) -> int:
+    """Return how many parts of a job are missing. If some are, print their number on standard error."""
     num_existing, needed = job.num_parts()
     if num_existing < needed:
         message = localise(
@@ -297,4 +312,4 @@ def _is_complete(job: BulkJob, options: BulkOptions) -> bool:
             file=job.out,
         )
         typer.echo(f"jumok {options.command}: {message}", err=True)
-    return num_existing == needed
+    return needed - num_existing

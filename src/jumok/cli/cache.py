@@ -51,16 +51,19 @@ def cache(
         typer.echo(localise("removed {models}", models=_describe(removed)))
     typer.echo(f"{private_folder('engines')}: {_describe(remaining)}")
     for model in remaining:
-        used = datetime.fromtimestamp(model.last_used).astimezone()
+        time = datetime.fromtimestamp(model.last_used).astimezone()
         name = model.model or localise("an unknown model")
-        last_used = localise("used {time:%Y-%m-%d %H:%M}", time=used)
+        last_used = localise("used {time:%Y-%m-%d %H:%M}", time=time)
         typer.echo(f"  {_format_size(model.num_bytes):>9}  {model.precision:<8}  {last_used}  {name}")
 
 
 def _models_to_remove(models: list[CachedModel], limit: int) -> list[CachedModel]:
-    """Return the models that do not fit into the limit, if the most recently used ones are kept."""
+    """Return the models that do not fit into the limit, if the most recently used ones are kept.
+
+    `models` begins with the most recently used one. `limit` is in bytes.
+    """
     removed, total = [], 0
-    for model in models:  # the most recently used one comes first
+    for model in models:
         total += model.num_bytes
         if total > limit:
             removed.append(model)

@@ -170,7 +170,10 @@ def _show_leaks(console: Console, report: CorpusReport, noun: str) -> None:
 
 
 def _show_measured_points(console: Console, pairs: int) -> None:
-    """Show scores of models of other corpora of similar size. A model of these pairs may score otherwise."""
+    """Show the scores that models reached on other corpora of similar size.
+
+    A model that is trained on these pairs may score differently.
+    """
     from jumok.data.measured_points import nearest_points  # start-up
 
     console.print(

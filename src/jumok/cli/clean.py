@@ -91,6 +91,7 @@ def clean(
 
 
 def _parse_share(keep: str | None, threshold: float | None) -> float:
+    """Return the share of the option --keep, or the default. Refuse --keep together with --threshold."""
     if keep is not None and threshold is not None:
         raise RecipeError(
             localise("--keep and --threshold both say which pairs are kept. Leave one of them out.")
@@ -140,7 +141,8 @@ def _score(
 def _lowest_kept_score(scores: Sequence[PairScore], share: float) -> float:
     """Return the lowest score among the best pairs, if this share of the pairs is kept.
 
-    A pair that is too long for a model has the score 0, and is kept only if all pairs are kept.
+    A pair that is too long for a model has the score 0. It is kept only if `share` is 1, or if all pairs have
+    the score 0.
     """
     ranked = sorted((scored.score for scored in scores), reverse=True)
     lowest = ranked[max(round(share * len(ranked)), 1) - 1]
@@ -148,6 +150,7 @@ def _lowest_kept_score(scores: Sequence[PairScore], share: float) -> float:
 
 
 def _pairs_with_scores(corpora: Sequence[Corpus], scores: Sequence[PairScore]) -> Iterator[ScoredPair]:
+    """Read the pairs again, in the order in which `_score` has scored them."""
     from jumok.data.cleaning import clean_pairs  # start-up
 
     return zip(clean_pairs(corpora), scores, strict=True)
@@ -161,7 +164,7 @@ def _write(
     dropped: Path,
     languages: tuple[str, str],
 ) -> None:
-    """Write the kept pairs with their alignments, and the dropped pairs with their scores."""
+    """Write pairs that score at least `limit`, with alignments, and the other pairs with their scores."""
     from jumok.storage.folders import write_file  # start-up
 
     source, target = (code or side for code, side in zip(languages, ("source", "target"), strict=True))

@@ -122,10 +122,10 @@ def compare(
     sentence = sentence or median_length_source(split.test_pairs())
     _run(systems, split, out, sentence)
     result = collect_result(systems, split, out=out, sentence=sentence)
-    as_text = json.dumps(result.as_dict(), ensure_ascii=False, indent=1)
-    _write_files(result, as_text, out)
+    json_text = json.dumps(result.as_dict(), ensure_ascii=False, indent=1)
+    _write_files(result, json_text, out)
     if as_json:
-        typer.echo(as_text)
+        typer.echo(json_text)
     else:
         _print_table(result, out)
 
@@ -163,13 +163,13 @@ def _run(systems: Sequence[System], split: Split, out: Path, sentence: str) -> N
                 display.show(event)
 
 
-def _write_files(result: ComparisonResult, as_text: str, out: Path) -> None:
+def _write_files(result: ComparisonResult, json_text: str, out: Path) -> None:
     from jumok.compare.report import draw_report  # start-up
     from jumok.compare.table import as_markdown  # start-up
     from jumok.storage.folders import write_file  # start-up
 
     texts = {
-        "compare.json": as_text + "\n",
+        "compare.json": json_text + "\n",
         "compare.md": as_markdown(result),
         "report.html": draw_report(result),
     }

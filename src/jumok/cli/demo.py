@@ -66,11 +66,11 @@ def demo(
     translator = load(out / "model", engine=engine)
     report_fallback(translator.engine)
     report = _report(translator, files["test"]) | {"train_seconds": round(event.seconds, 1), "pairs": pairs}
-    files_drawn = _draw(translator, out)
+    drawn_files = _draw(translator, out)
     (out / "report.json").write_text(
         json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
     )
-    _print_report(report, out, files_drawn)
+    _print_report(report, out, drawn_files)
 
 
 def _refuse_other_runs(out: Path, pairs: int) -> None:
@@ -155,14 +155,14 @@ def _draw(translator: Translator, out: Path) -> dict[str, Path]:
     from jumok.plots.map_files import save  # start-up
 
     sentence = SENTENCES[-1]
-    drawn = {"picture": out / "attention.svg", "page": out / "attention.html"}
+    files = {"picture": out / "attention.svg", "page": out / "attention.html"}
     explanation = explain(translator, sentence)
-    save(translator.word_attention(sentence, explanation.text), drawn["picture"])
-    save_explanation(explanation, drawn["page"])
-    return drawn
+    save(translator.word_attention(sentence, explanation.text), files["picture"])
+    save_explanation(explanation, files["page"])
+    return files
 
 
-def _print_report(report: dict[str, Any], out: Path, drawn: dict[str, Path]) -> None:
+def _print_report(report: dict[str, Any], out: Path, drawn_files: dict[str, Path]) -> None:
     [tokenizer] = [
         part.removeprefix("tok:") for part in report["bleu_signature"].split("|") if part.startswith("tok:")
     ]
@@ -186,8 +186,8 @@ def _print_report(report: dict[str, Any], out: Path, drawn: dict[str, Path]) -> 
     typer.echo(training)
     rows = {
         localise("model"): out / "model",
-        localise("picture"): drawn["picture"],
-        localise("page"): drawn["page"],
+        localise("picture"): drawn_files["picture"],
+        localise("page"): drawn_files["page"],
         localise("report"): out / "report.json",
         localise("try"): f"jumok translate {out / 'model'}  ·  jumok look {out / 'model'} --live",
     }

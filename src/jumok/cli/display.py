@@ -28,7 +28,7 @@ _SECONDS_BETWEEN_LINES = 15.0
 
 
 def format_duration(seconds: float | None) -> str:
-    """Return 75 seconds as '1:15' and 4000 as '1:06:40'."""
+    """Return 75 seconds as '1:15' and 4000 as '1:06:40'; an unknown duration (None) as '–'."""
     if seconds is None:
         return "–"
     minutes, second = divmod(round(seconds), 60)
@@ -61,7 +61,7 @@ class TrainingDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.console.is_terminal:  # otherwise stopping it would print a blank line
+        if self.console.is_terminal:  # elsewhere, stopping the bar would print a blank line
             self._bar.stop()
 
     def print_line(self, text: str, *, style: str = "") -> None:
@@ -188,7 +188,7 @@ class TrainingDisplay:
             self.print_line(localise("model: {folder}", folder=event.model_folder), style="bold green")
 
     def _show_interruption(self, event: events.Finished, scores: str) -> None:
-        """Print what an interrupted run has saved: a model, only a checkpoint, or only the encoded pairs."""
+        """Print what an interrupted run has saved (a model, a checkpoint or neither), and how to continue."""
         if event.model_folder is not None:
             duration = format_duration(event.seconds)
             stopped = localise("stopped at step {step:,} · {duration}", step=event.steps, duration=duration)

@@ -52,7 +52,7 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
     If a text occurs several times, its last translation is used: tools append to a memory, so the last is the
     newest. A pair is left out if its translation is empty, because tools store texts that are not translated
     yet in this way. A pair is also left out if its translation lacks a placeholder of the source. The
-    encoding of the memory may differ from that of the documents.
+    memory is read in `encoding`, or else as UTF-8: documents in CP949 may have a memory in UTF-8.
     """
     from jumok.data.corpora import open_further_corpora  # start-up
 
@@ -136,7 +136,7 @@ def translate_plan(
 
 
 def _failure_error(failures: Sequence[str], save_memory: Path | None) -> DataError:
-    """Return an error that lists all failures, and that says that the memory is not written yet."""
+    """Return an error that lists all failures. If a memory was to be saved, it says that it was not."""
     one = localise("1 document could not be translated.")
     several = localise("{count:,} documents could not be translated.", count=len(failures))
     sentences = [one if len(failures) == 1 else several, *failures]
@@ -166,7 +166,10 @@ def _check_memory_file(path: Path, translator: Translator, *, overwrite: bool) -
         )
     if not translator.source_language or not translator.target_language:
         raise DataError(
-            localise("This model does not say its languages, which a translation memory must name.")
+            localise(
+                "This model does not say its languages, which a translation memory must name. Leave "
+                "--save-memory out."
+            )
         )
 
 
@@ -191,7 +194,8 @@ def _translate_files(
     """Translate the files of a plan, and print which files were left out.
 
     Return all sentences with their translations, and the reasons why files could not be translated. If the
-    input is a folder, files that an earlier, interrupted command has translated are not translated again.
+    input is a folder, its part file lists the files that an earlier command has translated, until every file
+    is translated. Those files are not translated again.
     """
     if plan.folder is None:
         return _translate_in_order(translator, plan, job, None, overwrite=overwrite)
@@ -205,6 +209,7 @@ def _translate_files(
 def _translate_in_order(
     translator: Translator, plan: FilePlan, job: DocumentJob, progress: PartFile | None, *, overwrite: bool
 ) -> tuple[dict[str, str], list[str]]:
+    """Do the work of `_translate_files`. `progress` is the part file of a folder."""
     failures = []
     translated: dict[str, str] = {}
     num_from_memory = num_done_before = 0
@@ -245,7 +250,8 @@ def _translate_in_order(
 def _refusal_reason(source: Path, target: Path, *, overwrite: bool) -> str:
     """Return why a translation may not be written; "" if it may.
 
-    A target that an interrupted command has written is refused if its source has changed since.
+    `plan_files` accepts all existing targets of a folder with a part file. Here they are refused, except
+    those that `_translate_in_order` has skipped: an earlier command wrote them, from the same sources.
     """
     try:
         check_target(source, target, overwrite=overwrite)
@@ -255,6 +261,7 @@ def _refusal_reason(source: Path, target: Path, *, overwrite: bool) -> str:
 
 
 def _digest(path: Path) -> str:
+    """Return the sha256 of a file; "" if the file cannot be read."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:  # the error is reported when the document is opened
@@ -262,16 +269,16 @@ def _digest(path: Path) -> str:
 
 
 def _report_folder(plan: FilePlan, num_failures: int, num_done_before: int) -> None:
-    """Print how many documents were translated, and which files were left out."""
+    """Print how many of several documents were translated, and which files were left out."""
     counts = {"count": len(plan.files) - num_failures, "before": num_done_before}
     if len(plan.files) > 1:
         if counts["count"] == 1:
             now = localise("1 document was translated.")
-            resumed = localise("1 document was translated, before the interruption.")
+            resumed = localise("1 document was translated, by an earlier command.")
         else:
             now = localise("{count:,} documents were translated.", **counts)
             resumed = localise(
-                "{count:,} documents were translated, {before:,} of them before the interruption.", **counts
+                "{count:,} documents were translated, {before:,} of them by an earlier command.", **counts
             )
         typer.echo(resumed if num_done_before else now, err=True)
     if plan.left_out:
@@ -336,7 +343,7 @@ def _print_document(translator: Translator, source: Path, job: DocumentJob) -> d
 
 @contextmanager
 def _segment_progress(label: str) -> Iterator[OnProgress | None]:
-    """Show a progress bar on standard error, if that is a terminal."""
+    """Show a progress bar if standard error is a terminal. Yield the callback that moves the bar, or None."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""Texts that are not UTF-8, for `jumok translate --encoding cp949`."""
+"""How `jumok translate` reads inputs that may not be UTF-8, for example with `--encoding cp949`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_text_file(path: Path, encoding: str) -> bytes:
 
 
 def transcode_to_utf8(data: bytes, name: str, encoding: str) -> bytes:
-    """Convert a text from this encoding to UTF-8. `name` is used in error messages."""
+    """Convert a text from `encoding` to UTF-8. `name` is used in error messages."""
     _refuse_utf8(data, name, check_encoding(encoding))
     try:
         return data.decode(encoding).encode("utf-8", "surrogatepass")
@@ -74,8 +74,8 @@ def read_document_file(path: Path, encoding: str) -> bytes:
 def refuse_unmarked_utf16(head: bytes, name: str) -> None:
     """Raise an error if a text looks like UTF-16 without a byte order mark.
 
-    UTF-16 of Latin letters is also valid UTF-8, in which every second byte is zero. A text with only a few
-    zeros may be UTF-8.
+    In UTF-16, every second byte of Latin letters is zero, and such bytes are also valid UTF-8. If no more
+    than a quarter of the bytes are zero, the text is accepted, because it may be UTF-8.
     """
     utf16 = find_utf16(head) if 4 * head.count(0) > len(head) else None
     if utf16 is not None and utf16.codec != "utf-16":

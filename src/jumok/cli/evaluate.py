@@ -90,16 +90,23 @@ def evaluate(
     task = read_card(model).recipe.model.task
     hardware: Hardware = {"device": device, "precision": precision}
     if task != "translate":
-        options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
-        others: dict[str, Any] = {
-            "--columns": columns or None,
-            "--tokenize": tokenize,
-            "--lowercase": lowercase or None,
-            "--out": out,
-        }
-        others["--shortlist"] = shortlist or None
-        others |= {"--sentences": sentences, "--workers": workers, "--shard": shard, "--ray": ray}
-        _refuse_options({**options, **others, "--engine": None if engine == "auto" else engine})
+        _refuse_options(
+            {
+                "--against": against,
+                "--beam": beam,
+                "--length-penalty": length_penalty,
+                "--columns": columns or None,
+                "--tokenize": tokenize,
+                "--lowercase": lowercase or None,
+                "--out": out,
+                "--shortlist": shortlist or None,
+                "--sentences": sentences,
+                "--workers": workers,
+                "--shard": shard,
+                "--ray": ray,
+                "--engine": None if engine == "auto" else engine,
+            }
+        )
         if task == "classify":
             _evaluate_classes(model, pairs, hardware, as_json=as_json)
         else:
@@ -107,6 +114,7 @@ def evaluate(
         return
     translator = load(model, engine=engine, shortlist=shortlist, **hardware)
     report_fallback(translator.engine)
+    # The baseline runs without a shortlist, which belongs to a single model.
     baseline_translator = load(against, engine=engine, **hardware) if against is not None else None
     if baseline_translator is not None:
         _refuse_other_languages(translator, baseline_translator, against)
@@ -151,14 +159,14 @@ def evaluate(
         baseline = _evaluate(baseline_translator, against or model, test, search, baseline_scoring, work)
         if baseline is None:
             return
-        compared = compare(
+        comparisons = compare(
             baseline.translations,
             evaluation.translations,
             [pair.target for pair in test],
             language=translator.target_language,
             **scoring,
         )
-        scores["against"] = {name: asdict(comparison) for name, comparison in compared.items()}
+        scores["against"] = {name: asdict(comparison) for name, comparison in comparisons.items()}
     if as_json:
         typer.echo(json.dumps(scores, ensure_ascii=False, indent=1))
         return
@@ -183,15 +191,16 @@ def evaluate(
         )
         typer.echo(pointing)
     if against is not None:
-        for comparison in compared.values():
-            typer.echo(_verdict(comparison, str(against)))
+        for comparison in comparisons.values():
+            typer.echo(_format_comparison(comparison, str(against)))
 
 
 @dataclass(frozen=True, slots=True)
 class BulkWork:
-    """How a test set is translated in bulk: the workers, how they load a model, and the file to write.
+    """How a test set is translated in bulk: the workers, how they load a model, and the option --out.
 
-    `suffix` is added to the name of the file, so that the parts of a baseline have a folder of their own.
+    The parts are stored beside --out. `suffix` is added to the name of their folder, so that the parts of a
+    baseline have a folder of their own.
     """
 
     options: BulkOptions
@@ -237,7 +246,10 @@ def _direction(translator: Translator) -> str:
 
 
 def _refuse_other_languages(translator: Translator, baseline: Translator, against: Path | None) -> None:
-    """Raise an error if the languages of two models differ, because their scores cannot be compared."""
+    """Raise an error if the languages of two models differ, because their scores cannot be compared.
+
+    A language that a model does not name counts as the same.
+    """
     from jumok.text.languages import find_language  # start-up
 
     def code(model: Translator, side: str) -> str:
@@ -260,10 +272,14 @@ def _refuse_other_languages(translator: Translator, baseline: Translator, agains
 
 
 def _refuse_options(options: dict[str, Any]) -> None:
+    """Raise an error if the value of an option is not None."""
     names = ", ".join(name for name, value in options.items() if value is not None)
     if names:
         raise RecipeError(
-            localise("{given} would be ignored: this model does not translate. Leave it out.", given=names)
+            localise(
+                "{options} would be ignored: this model does not translate. Leave {options} out.",
+                options=names,
+            )
         )
 
 
@@ -290,9 +306,9 @@ def _check_source(model: Path, corpora: Sequence[Corpus], *, pictures: bool) -> 
         expected = localise("pictures with captions (.tsv)") if pictures else localise("sentence pairs")
         raise DataError(
             localise(
-                "The model in {model} is scored on {wanted}. Received: {received}.",
+                "The model in {model} is scored on {expected}. Received: {received}.",
                 model=model,
-                wanted=expected,
+                expected=expected,
                 received=", ".join(wrong_corpora),
             )
         )
@@ -365,7 +381,7 @@ def _echo_score(label: str, value: str, meaning: str) -> None:
     typer.echo(f"{pad(label, 15)} {value}   {meaning}")
 
 
-def _verdict(comparison: Comparison, against: str) -> str:
+def _format_comparison(comparison: Comparison, against: str) -> str:
     low, high = comparison.delta_interval
     is_significant = comparison.p_value < 0.05
     return localise(

@@ -22,7 +22,7 @@ def export(
         str, typer.Option(metavar="NAME", help="For ctranslate2 and argos: float32, float16 or int8 weights.")
     ] = "float32",
     licence: Annotated[
-        str, typer.Option(metavar="NAME", help="The licence that the card of the exported model names.")
+        str, typer.Option(metavar="NAME", help="The licence that the README of the exported model names.")
     ] = "",
 ) -> None:
     """Write a model in the format of another toolkit, with its tokenizer and a README.

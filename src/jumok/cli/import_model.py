@@ -46,9 +46,9 @@ def import_model(
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Turn a model of another toolkit into a model folder, with which every command works.
+    """Turn a model of another toolkit into a model folder, for the commands of jumok.
 
-    A model of CTranslate2 or Argos only translates: translate, serve and evaluate take it.
+    A model of CTranslate2 or Argos only translates: only translate, serve, evaluate and info take it.
 
     The files are data: no script in them is run. They are read in a separate process, with limits of memory
     and time.
@@ -78,12 +78,12 @@ def import_model(
         rows[localise("targets")] = f"{shown}: {default}"
     for label, value in rows.items():
         echo_wrapped(f"  {pad(label, 12)} {value}", indent=15)
-    use = localise(
+    uses = localise(
         "`jumok translate {folder}`, `jumok look {folder} …` and `jumok serve` use it", folder=report.folder
     )
-    use_without_weights = localise(
+    uses_of_translation_only = localise(
         "`jumok translate {folder}`, `jumok evaluate {folder} …` and `jumok serve` use it",
         folder=report.folder,
     )
     only_translates = read_card(Path(report.folder)).facts.get("runs_on") == "ctranslate2"
-    typer.echo(use_without_weights if only_translates else use)
+    typer.echo(uses_of_translation_only if only_translates else uses)

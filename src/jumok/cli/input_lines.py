@@ -115,7 +115,7 @@ def count_lines(path: Path) -> int:
 
 
 def _no_file_error(name: str) -> DataError:
-    """Return the error for a missing file, with advice if its name looks like a sentence."""
+    """Return the error for a missing file, with advice if its name may be a sentence (a space, or no dot)."""
     if " " not in name and "." in name:
         return DataError(localise("There is no file {name}.", name=name))
     return DataError(

@@ -2,7 +2,7 @@
 
 The English text is the id of a message. The PO files in `korean/` have the translations; they are read only
 if the language is Korean. The other packages contain English texts only. The command line translates texts
-that their functions return, such as notes and reasons. It prints the errors that they raise in English.
+that their functions return, such as notes and reasons. Errors that they raise are always printed in English.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def choose_language(environment: Mapping[str, str]) -> None:
 
 
 def use_english() -> None:
-    """Choose English. It is used for JSON, because programs read JSON."""
+    """Choose English. JSON output is in English in every locale, because programs read it."""
     choose_language({})
 
 
@@ -146,6 +146,7 @@ def _localise_list(text: str, separator: str) -> str | None:
 
 
 def _has_list(match: re.Match[str]) -> bool:
+    """Return whether a value of the match is a list with one of the separators."""
     return any(len(_split(value, separator)) > 1 for value in match.groups() for separator in _SEPARATORS)
 
 
@@ -170,6 +171,7 @@ def _is_data(text: str) -> bool:
 
 
 def _kind(name: str) -> str:
+    """Return the beginning of a placeholder's name, which says what the placeholder matches (`_pattern`)."""
     return name.partition("_")[0]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # typer does not export it
 _WORDS = r"(?m)^(?:Usage|Options|Arguments|Commands):|(?<=[\[ ])default:|(?<=[\[ ])required(?=\])"
-"""The words that typer itself writes into a page of help."""
+"""The headings and marks that typer itself writes into a page of help."""
 
 
 class _LocalisedHelp:
@@ -32,8 +32,8 @@ class _LocalisedHelp:
     def get_help(self, ctx: Any) -> str:
         command: Any = self
         if not is_english():
-            for described in (command, *command.get_params(ctx)):
-                described.help = described.help and localise_columns(described.help)
+            for entry in (command, *command.get_params(ctx)):
+                entry.help = entry.help and localise_columns(entry.help)
             command.epilog = command.epilog and localise_columns(command.epilog)
         return _localise_own_words(super().get_help(ctx))  # type: ignore[misc]
 
@@ -46,14 +46,14 @@ class LocalisedCommand(_LocalisedHelp, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments in which a file option may have two files."""
-        is_repeatable = {
+        repeatable_by_name = {  # option with a value → whether it may be repeated
             name: getattr(option, "multiple", False)
             for option in self.params
             if not getattr(option, "is_flag", True)  # a positional argument has no such attribute
             for name in option.opts
         }
-        files = [name for name in FILE_OPTIONS if is_repeatable.get(name)]
-        return super().parse_args(ctx, repeat_file_options(args, files, with_value=is_repeatable))
+        files = [name for name in FILE_OPTIONS if repeatable_by_name.get(name)]
+        return super().parse_args(ctx, repeat_file_options(args, files, with_value=repeatable_by_name))
 
 
 class LocalisedGroup(_LocalisedHelp, TyperGroup):

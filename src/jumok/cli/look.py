@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Suffixes of --out. The first group draws the attention map, the second writes the whole explanation.
 MAP_SUFFIXES, EXPLANATION_SUFFIXES = (".png", ".svg"), (".html", ".json", ".npz")
 SENTENCE = "I go home."
-MAX_RUNS = 4  # run folders that one live page watches
+MAX_RUNS = 4  # maximum number of run folders that one live page watches
 
 
 def look(
@@ -84,8 +84,9 @@ def look(
     *models, sentence = arguments
     require_utf8(sentence)
     suffix = _suffix(out)
-    if not models and out is not None and suffix == ".html" and target is None:
-        _write_live_file(_load(sentence, sentences, hardware), Path(sentence), out, quantization)
+    if len(arguments) == 1 and out is not None and suffix == ".html" and target is None:
+        [model] = arguments
+        _write_live_file(_load(model, sentences, hardware), Path(model), out, quantization)
         return
     if quantization is not None:
         raise UnsupportedError(
@@ -130,6 +131,7 @@ def _look(
     sentences: str | None,
     hardware: Hardware,
 ) -> None:
+    """Show the attention of models for one sentence, text or picture. `sentence` may be a picture's path."""
     from jumok.analysis.explainer import explain  # start-up
     from jumok.analysis.explanation_files import explanation_page, save_explanation  # start-up
     from jumok.analysis.live_explanation import complete_explanation  # start-up
@@ -191,7 +193,7 @@ def _load(folder: str | Path, sentences: str | None, hardware: Hardware) -> Tran
 
 
 def _look_at_sentences(translator: Translator, text: str, out: Path | None) -> None:
-    """Draw the attention of each sentence of a text."""
+    """Draw the attention of each sentence of a text in the terminal. Refuse --out."""
     from jumok.plots.terminal import draw_text  # start-up
 
     [translation] = translator.translate([text])
@@ -410,7 +412,10 @@ def _with_name(explanation: Explanation, name: str) -> Explanation:
 
 
 def _names(folders: Sequence[str]) -> list[str]:
-    """Return a name per model for the page: the shortest end of its path that differs from other paths."""
+    """Return a name per model for the page: the shortest end of its path that differs from other paths.
+
+    If a folder is given twice, a number is added to its second name.
+    """
     paths = [Path(folder).resolve() for folder in folders]
     # A model is named after its run folder, unless that folder is in the list as well.
     paths = [path.parent if path.name == "model" and path.parent not in paths else path for path in paths]

@@ -52,8 +52,8 @@ class DocumentJob:
     """How documents are translated.
 
     `options` has the options for splitting and search, and the glossary. `memory` has translations of
-    segments and sentences, which are used unchanged; its keys come from `memory_key`. `key` identifies model,
-    options and memory.
+    segments and sentences, which are used unchanged; its keys come from `memory_key`. `key` is a digest of
+    the model, of all options and of the memory (`document_files.make_job`).
     """
 
     options: TextOptions = field(default_factory=_no_options)
@@ -64,7 +64,7 @@ class DocumentJob:
 
 
 class SegmentTranslator:
-    """Translates segments sentence by sentence, with the word links that inline markup needs."""
+    """Translates the segments of one document by sentence, with the word links that inline markup needs."""
 
     def __init__(
         self,
@@ -86,11 +86,12 @@ class SegmentTranslator:
         self.translated: dict[str, str] = {}
         """The translations of sentences, and of segments that were taken from the memory as a whole."""
         self.num_from_memory = 0
-        """Segments and sentences that were taken from the memory."""
+        """How many segments and sentences were taken from the memory."""
         self.notes: list[str] = []
         """What a reader should know about the translation, such as a term that could not be placed."""
 
     def __call__(self, segments: Sequence[str]) -> list[SegmentTranslation]:
+        """Return the translation of each segment of the document."""
         memory_translations = {
             text.with_codes: translation
             for text in segments
@@ -103,17 +104,17 @@ class SegmentTranslator:
         ]
         new = iter(
             self._translate_segments(
-                [text for text, stored in zip(segments, from_memory, strict=True) if stored is None]
+                [text for text, found in zip(segments, from_memory, strict=True) if found is None]
             )
         )
         for source in memory_translations:
             self.translated[source.strip()] = self._memory[memory_key(source)]
-        return [next(new) if stored is None else stored for stored in from_memory]
+        return [next(new) if found is None else found for found in from_memory]
 
     def _stored_translation(self, segment: SegmentText) -> SegmentTranslation | None:
         """Return the memory's translation of a segment with placeholders.
 
-        Return None if the memory has no translation, or if the translation lacks a placeholder.
+        Return None if the memory has no translation, or if its placeholders are not those of the segment.
         """
         source = segment.with_codes
         target = self._memory.get(memory_key(source))
@@ -122,9 +123,9 @@ class SegmentTranslator:
             return None
         stripped = source.strip()
         start = source.index(stripped)
-        around = source[:start], source[start + len(stripped) :]
+        leading_space, trailing_space = source[:start], source[start + len(stripped) :]
         text = "".join(piece for piece in pieces if isinstance(piece, str))
-        return SegmentTranslation(text, pieces=[around[0], *pieces, around[1]])
+        return SegmentTranslation(text, pieces=[leading_space, *pieces, trailing_space])
 
     def _translate_segments(self, segments: Sequence[str]) -> list[SegmentTranslation]:
         # A sentence that occurs several times in a document is translated once.
@@ -213,9 +214,9 @@ class SegmentTranslator:
         return candidates | self._with_terms({source: texts[source] for source in new})
 
     def _with_terms(self, texts: Mapping[str, str]) -> dict[str, Candidate]:
-        """Place missing terms in translations. Return the translations that this has changed, by source.
+        """Place missing terms in translations. Return the translations that lacked terms, by source.
 
-        `texts` has the translations by source.
+        `texts` has all translations by source. If a term could not be placed, `self.notes` gets a note.
         """
         rows = [(source, text, find_terms(source, self._handling)) for source, text in texts.items()]
         incomplete = [
@@ -236,10 +237,13 @@ class SegmentTranslator:
         )
 
     def _links(self, pairs: Sequence[Pair]) -> Sequence[Links | None]:
-        """Return the word links of each pair. Aligning is the second half of the progress of a block."""
+        """Return the word links of each pair; None for each if the model has no cross-attention.
+
+        Aligning is the second half of the progress of a block.
+        """
         try:
             links = [tuple(sorted(alignment.sure)) for alignment in self._translator.align_all(pairs)]
-        except UnsupportedError:  # a model without cross-attention
+        except UnsupportedError:
             return [None] * len(pairs)
         self._report(2 * min(self._num_done + BLOCK_SENTENCES, self._num_sentences))
         return links

@@ -90,7 +90,7 @@ def train(
     ] = None,
     tensorboard: Annotated[bool, typer.Option(help="Also log for TensorBoard.")] = False,
 ) -> None:
-    """Train a translator on your sentence pairs. Every setting that you leave out is derived.
+    """Train a translator on your sentence pairs. Every setting that you leave out is chosen for you.
 
     On a plain text with one sentence per line, `--model decoder-only` trains a language model and
     `--model encoder-only` a masked language model. On pairs, `decoder-only` trains a translator; on a folder

@@ -42,7 +42,7 @@ from jumok.cli.bulk import (
     WorkersOption,
     format_line_note,
     plan_outputs,
-    report_incomplete_lists,
+    report_below_n_best,
     translate_files,
 )
 from jumok.cli.input_lines import InputLines, count_lines
@@ -151,9 +151,9 @@ def translate(
 ) -> None:
     """Translate lines from a file or standard input to standard output. Empty lines stay empty.
 
-    A line may have any number of sentences: each is translated by itself, and they stay on one line.
-    A document (docs/documents.md lists the formats) comes back as a document, with its formatting. A model of
-    pictures writes the caption of each picture, or names its class.
+    A line may have any number of sentences: --sentences says whether each is translated by itself. They stay
+    on one line. A document (docs/documents.md lists the formats) comes back as a document, with its
+    formatting. A model of pictures writes the caption of each picture, or names its class.
     """
     bulk = BulkOptions("translate", workers, shard, ray)
     source = None if bulk else _only_file(files)
@@ -321,7 +321,7 @@ class _TranslationPrinter:
             sys.stdout.flush()  # before the messages below, if both go to one terminal
         report_notes(self._notes, total=self._num_notes)
         if self._num_below_n_best:
-            report_incomplete_lists(self._num_below_n_best, self._num_lines, self._n_best, advice)
+            report_below_n_best(self._num_below_n_best, self._num_lines, self._n_best, advice)
 
 
 def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> InputLines:
@@ -349,7 +349,9 @@ def _classify(
 
     if names := ", ".join(name for name, value in refused_options.items() if value is not None):
         raise RecipeError(
-            localise("{given} would be ignored: a classifier names a class. Leave it out.", given=names)
+            localise(
+                "{options} would be ignored: a classifier names a class. Leave {options} out.", options=names
+            )
         )
     classifier = load_picture_classifier(folder, **hardware)
     with closing(_input_lines(source, "", pictures=True)) as paths:
@@ -364,7 +366,7 @@ def _classify(
 
 
 def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -> FilePlan | None:
-    """Return the documents to translate; None if the input is lines.
+    """Return the documents to translate; None if the input is lines. Print a note if the lines are a table.
 
     Wrong options are refused here, before the model is loaded.
     """
@@ -412,6 +414,7 @@ def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -
 
 
 def _advice(sample: bool) -> str:
+    """Return how to get more translations, for lines with fewer than --n-best."""
     higher_temperature = localise("A higher --temperature finds more.")
     return higher_temperature if sample else localise("A wider --beam finds more.")
 

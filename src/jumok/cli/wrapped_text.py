@@ -18,8 +18,8 @@ _FILLER = "\ue000"
 def fill_columns(text: str) -> str:
     """Return a text in which each wide character, such as Hangul, is two characters.
 
-    Code that counts characters to wrap or pad text, such as textwrap and typer, then counts columns. Only a
-    combining character is counted as one column although it takes none.
+    Code that counts characters to wrap or pad text, such as textwrap and typer, then counts columns. A
+    character without a width, such as a combining character, still counts as one column.
     """
     if text.isascii():
         return text
@@ -51,6 +51,6 @@ def echo_wrapped(text: str, *, indent: int = 0) -> None:
 
 
 def shorten(text: str, max_length: int = 70) -> str:
-    """Return one printable line; control characters are escaped, not sent to the terminal."""
+    """Return at most `max_length` characters on one line. Characters that are not printable are escaped."""
     printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return printable if len(printable) <= max_length else printable[: max_length - 1] + "…"
