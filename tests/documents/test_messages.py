@@ -343,6 +343,15 @@ def test_a_yaml_block_in_a_list_item_ends_at_the_next_key(text: str, segments: l
 
 
 @pytest.mark.parametrize(
+    "text", ["a: |\n  one", "a: >-\n  one\n  two", "a: |", "a: |\n  one\n\n", "- |\n a\n"]
+)
+def test_a_yaml_file_that_ends_with_a_block_keeps_its_end(text: str) -> None:
+    _, document = read_document("a.yml", text.encode())
+    assert identity(document) == text.encode()
+    assert shout(document).decode().endswith("\n") == text.endswith("\n")
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("a.json", '{"a": "hi %s"}'),

@@ -7,12 +7,12 @@ import pickle
 import pytest
 
 from jumok.documents.message import Message, has_all_placeholders
-from jumok.documents.segment_codes import SegmentText, split_at_codes
+from jumok.documents.segment_codes import TextWithCodes, split_at_codes
 
 
-def segment_of(message: str) -> SegmentText:
+def segment_of(message: str) -> TextWithCodes:
     [text] = Message(message).segments
-    assert isinstance(text, SegmentText)
+    assert isinstance(text, TextWithCodes)
     return text
 
 
@@ -59,7 +59,7 @@ def test_a_target_is_split_at_its_codes_if_it_has_all_codes_of_the_source(
 
 def test_codes_are_marked_in_a_plural_form_but_not_around_it_and_are_lost_by_pickling() -> None:
     [form, around] = Message("{n, plural, other {# files}} in {place}").segments
-    assert isinstance(form, SegmentText)
+    assert isinstance(form, TextWithCodes)
     assert form.with_codes == "# files"
     assert type(around) is str
     assert type(pickle.loads(pickle.dumps(form))) is str

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
-from jumok.documents.marked_template import SegmentMark, render_tags
+from jumok.documents.marked_template import MarkedSegment, render_tags
 from jumok.documents.message import add_message, join_surrogates
 from jumok.documents.segment import LINE_BREAK, Element, SegmentBuilder, has_letters
 from jumok.documents.xml_document import read_xml_file
@@ -47,7 +47,7 @@ class _Reader(XmlReader):
         is_reference = re.match(r"\s*[@?][\w.:+]*/", segment.text) is not None
         if not has_letters(segment.text) or is_reference:
             return None
-        return self.template.add(SegmentMark(segment, partial(_render, raw=raw)))
+        return self.template.add(MarkedSegment(segment, partial(_render, raw=raw)))
 
     def _read_inline(self, node: XmlNode, builder: SegmentBuilder) -> None:
         for child in node.children:

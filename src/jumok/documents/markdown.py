@@ -51,7 +51,7 @@ _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ 
 # The first line of a formula between $$ marks. If `end` matches, the whole formula is on this line.
 _MATH_BLOCK = re.compile(r"[ \t>]*+\$\$(?:(?!\$\$).)*+(?P<end>\$\$)?[ \t]*+")
 # Notes of GitHub and Obsidian, of Docusaurus and Pandoc, and of MkDocs, whose content is indented.
-_NOTE_MARK = re.compile(
+_ADMONITION = re.compile(
     r"[ \t]*+>[ \t>]*+\[![\w-]++\].*|[ \t>]*+:{3}.*"
     r"|[ \t>]*+(?P<indented>(?:!!!|\?{3}\+?)[ \t]*+[\w-]++(?:[ \t]++[\w-]++)*+(?:[ \t]++\".*\")?[ \t]*+)"
 )
@@ -114,7 +114,7 @@ class _BlockReader:
                 index = self._copy_fence(index, fence[1])
             elif is_blank or is_code or _DEFINITION.match(line) or _RULE.fullmatch(line):
                 index = self._copy(index, index + 1)
-            elif note := _NOTE_MARK.fullmatch(line):
+            elif note := _ADMONITION.fullmatch(line):
                 if note["indented"]:
                     *quotes, column = _columns(line)
                     self._items.append(_Item(len(quotes), column + 4))
@@ -253,7 +253,7 @@ class _BlockReader:
             or re.search(r"[^\s>]", line_prefix)
             or _RULE.fullmatch(line)
             or _FENCE.match(line)
-            or _NOTE_MARK.fullmatch(line)
+            or _ADMONITION.fullmatch(line)
             or _MATH_BLOCK.fullmatch(line)
             or _HTML_BLOCK.match(line)
         )

@@ -24,7 +24,7 @@ _MARK = re.compile("\0([0-9]+)\0")  # the text around the marks contains no NUL
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentMark:
+class MarkedSegment:
     """A segment, and the function that writes the segment in its format."""
 
     segment: Segment
@@ -41,9 +41,9 @@ class MarkedTemplate:
 
     def __init__(self) -> None:
         self.markup = ""
-        self._marks: list[SegmentMark] = []
+        self._marks: list[MarkedSegment] = []
 
-    def add(self, mark: SegmentMark) -> str:
+    def add(self, mark: MarkedSegment) -> str:
         """Add a segment and return its mark, which is the placeholder for the segment in the markup."""
         self._marks.append(mark)
         return f"\0{len(self._marks) - 1}\0"
@@ -60,7 +60,7 @@ class MarkedTemplate:
         return _MARK.sub(expand, self.markup)
 
 
-def _fill_mark(mark: SegmentMark, translation: SegmentTranslation) -> str:
+def _fill_mark(mark: MarkedSegment, translation: SegmentTranslation) -> str:
     segment = mark.segment
     if "\0" in translation.text:  # a model can produce a NUL, which would look like a mark
         translation = replace(translation, text=translation.text.replace("\0", " "))

@@ -16,7 +16,7 @@ from functools import partial
 from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.documents.marked_template import SegmentMark, render_tags
+from jumok.documents.marked_template import MarkedSegment, render_tags
 from jumok.documents.segment import (
     COLUMN_BREAK,
     LINE_BREAK,
@@ -210,17 +210,18 @@ class OoxmlReader(XmlReader):
             return self._read_cell(node)
         if node.name in _SHEET_HEADERS:
             return self._read_header(self.raw_content(node))
-        if node.name in _CELL_TEXTS and self._cell_filter.excludes(_cell_text(node)):
+        if node.name in _CELL_TEXTS and not self._cell_filter.add_cell(_cell_text(node)):
             return None
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
         return self._mark(paragraph, self.raw_content(node))
 
     def _read_cell(self, node: XmlNode) -> str | None:
+        """Return the content of a cell with a mark for its value, or None if the cell is not translated."""
         value = node.find("x:v")
         if (
             value is None
-            or self._cell_filter.excludes(value.content())
+            or not self._cell_filter.add_cell(value.content())
             or (mark := self.add_text(value)) is None
         ):
             return None
@@ -249,7 +250,7 @@ class OoxmlReader(XmlReader):
         if not has_letters(segment.text):
             return raw
         render = partial(render_tags, encode=lambda text: escape_xml(text.replace("&", "&&")))
-        return self.template.add(SegmentMark(segment, render))
+        return self.template.add(MarkedSegment(segment, render))
 
     def _mark(self, paragraph: _Paragraph, raw: str) -> str | None:
         """Return the mark of the paragraph's segment, or None if the paragraph has nothing to translate."""
@@ -261,7 +262,7 @@ class OoxmlReader(XmlReader):
             return None
         render = partial(_render_runs, base=base)
         before, after = "".join(paragraph.before), "".join(paragraph.after)
-        return self.template.add(SegmentMark(segment, render, before, after))
+        return self.template.add(MarkedSegment(segment, render, before, after))
 
     def _read_children(self, children: Sequence[XmlNode], paragraph: _Paragraph, depth: int = 0) -> None:
         fields = _match_fields(children)

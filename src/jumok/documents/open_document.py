@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
 from jumok.documents.languages import east_asian_font, is_east_asian, is_right_to_left, locale_of
-from jumok.documents.marked_template import SegmentMark, render_tags
+from jumok.documents.marked_template import MarkedSegment, render_tags
 from jumok.documents.segment import LINE_BREAK, TAB, Element, SegmentBuilder, has_letters
 from jumok.documents.xml_reader import XmlReader, escape_xml
 from jumok.documents.xml_tree import decode_xml, read_xml
@@ -69,7 +69,7 @@ class _Reader(XmlReader):
             return None
         name = re.match(r"<([^\s/>:]+):", self.source.raw(node.start, node.content_start))
         render = partial(render_tags, encode=partial(_encode, prefix=name[1] if name else "text"))
-        return self.template.add(SegmentMark(segment, render, "".join(before), "".join(after)))
+        return self.template.add(MarkedSegment(segment, render, "".join(before), "".join(after)))
 
     def _read_inline(
         self, node: XmlNode, builder: SegmentBuilder, before: list[str], after: list[str]

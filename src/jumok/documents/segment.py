@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.documents.segment_codes import Code, SegmentText
+from jumok.documents.segment_codes import Code, TextWithCodes
 from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Segment:
             written, space = position, space or " " * element.space_after
         with_codes = "".join([*pieces, space, self.text[written:]])
         # A NUL marks a choice or a nested segment. The text of such a segment is returned without codes.
-        return self.text if "\0" in with_codes else SegmentText(self.text, with_codes, codes)
+        return self.text if "\0" in with_codes else TextWithCodes(self.text, with_codes, codes)
 
     def tags(self) -> list[tuple[int, Tag]]:
         """Return the tags of the elements and their positions in the text, in the order of the file."""

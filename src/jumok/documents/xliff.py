@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
-from jumok.documents.marked_template import SegmentMark
+from jumok.documents.marked_template import MarkedSegment
 from jumok.documents.message import add_message, has_same_placeholders, pair_up
 from jumok.documents.segment import Element, SegmentBuilder, has_letters
 from jumok.documents.xml_document import read_xml_file
@@ -121,7 +121,7 @@ class _Reader(XmlReader):
         segment = builder.finish()
         if not has_letters(segment.text):
             return None
-        return self.template.add(SegmentMark(segment, render, fills_target=True))
+        return self.template.add(MarkedSegment(segment, render, fills_target=True))
 
     def _fill_segments(self, segmented: XmlNode, target: XmlNode | None, opening: str) -> str | None:
         """Return the target with marks in its empty segments, or None if no segment is to be translated.

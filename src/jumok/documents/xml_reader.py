@@ -8,7 +8,7 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
-from jumok.documents.marked_template import MarkedTemplate, SegmentMark, render_tags
+from jumok.documents.marked_template import MarkedSegment, MarkedTemplate, render_tags
 from jumok.documents.message import is_address
 from jumok.documents.segment import Segment, has_letters
 from jumok.errors import DataError
@@ -115,7 +115,7 @@ class XmlReader(ABC):
         text = node.content()
         if not has_letters(text):
             return None
-        return self.template.add(SegmentMark(Segment(text, [], self.raw_content(node)), render_xml))
+        return self.template.add(MarkedSegment(Segment(text, [], self.raw_content(node)), render_xml))
 
     def _start_tag(self, node: XmlNode) -> str:
         tag = self.source.raw(node.start, node.content_start)
@@ -142,7 +142,7 @@ class XmlReader(ABC):
         group = 2 if attribute[3] is None else 3
         raw = attribute[group]
         if raw not in self._mark_of_value:
-            mark = SegmentMark(Segment(text, [], raw), render_attribute)
+            mark = MarkedSegment(Segment(text, [], raw), render_attribute)
             self._mark_of_value[raw] = self.template.add(mark)
         start, end = attribute.start(group) - attribute.start(), attribute.end(group) - attribute.start()
         return attribute[0][:start] + self._mark_of_value[raw] + attribute[0][end:]
