@@ -44,6 +44,7 @@ class _Reader(XmlReader):
         self._read_inline(node, builder)
         raw = self.raw_content(node)
         segment = builder.finish(raw)
+        # A reference to another resource, such as @string/app_name.
         is_reference = re.match(r"\s*[@?][\w.:+]*/", segment.text) is not None
         if not has_letters(segment.text) or is_reference:
             return None

@@ -28,8 +28,8 @@ class SegmentTranslation:
     text: str
     links: Sequence[SpanLink] = ()
     pieces: Sequence[Piece] | None = None
-    """The translation in order: texts, and indices of the segment's codes, which are its placeholders and tags
-    (`segment_codes`). If None, the links decide where the codes are placed."""
+    """The translation in order: texts, and indices of the segment's codes (`segment_codes`), which are its
+    placeholders and tags. If None, the links decide where the codes are placed."""
 
 
 class Document(Protocol):

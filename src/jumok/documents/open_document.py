@@ -1,7 +1,7 @@
 """ODT and ODP: paragraphs and headings are segments. Spans and links move with their words.
 
-A span whose style only records an editing session is ignored. The deleted text of tracked changes is in
-<text:tracked-changes>, which is copied.
+The tags of a span whose style only records an editing session are dropped if its paragraph is translated. The
+deleted text of tracked changes is in <text:tracked-changes>, which is copied.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _count_spaces(node: XmlNode) -> int:
 
 
 def _styles_without_formatting(root: XmlNode) -> frozenset[str]:
-    """Return the text styles with which LibreOffice only records editing sessions."""
+    """Return the text styles that have no properties, or with which LibreOffice records editing sessions."""
     names = []
     for node in root.walk():
         if node.name == "style:style" and node.attributes.get("style:family") == "text":

@@ -28,7 +28,10 @@ class Code(NamedTuple):
 
 
 class TextWithCodes(str):
-    """The text of a segment that has codes. Only a translation memory uses the codes."""
+    """The text of a segment that has codes. Only a translation memory uses the codes.
+
+    Another process receives the text as a `str` without codes.
+    """
 
     __slots__ = ("codes", "with_codes")
     with_codes: str

@@ -82,6 +82,7 @@ class XmlReader(ABC):
         """Return the mark for the content of a paragraph, or None if there is nothing to translate."""
 
     def read(self) -> MarkedTemplate:
+        """Read the whole file."""
         source, root = self.source, self.source.root
         before, after = source.raw(0, root.start), source.data[root.end :].decode()
         self.template.markup = before + self.markup(root) + after
@@ -103,6 +104,7 @@ class XmlReader(ABC):
         return "".join([*pieces, self.source.raw(position, node.end)])
 
     def raw_content(self, node: XmlNode) -> str:
+        """Return the content of an element as it is in the file, with marks as in `markup`."""
         return "".join(map(self.markup, node.children))
 
     def opening(self, node: XmlNode) -> str:
@@ -134,7 +136,7 @@ class XmlReader(ABC):
     def _mark_attribute(self, attribute: re.Match[str], to_translate: Mapping[_AttributeKey, str]) -> str:
         """Return an attribute with a mark for its value.
 
-        Equal values share a mark, so that equal runs stay equal.
+        Equal values share a mark. Otherwise runs with the same tooltip would differ, and would not be joined.
         """
         text = to_translate.get(_key_of(attribute[1]))
         if text is None:
@@ -163,7 +165,7 @@ class XmlReader(ABC):
     def _marked_nodes(self, node: XmlNode) -> Iterator[XmlNode]:
         """Yield the outermost paragraphs inside an element, and other elements with attributes to translate.
 
-        Elements inside a paragraph are not yielded.
+        The element itself is yielded if it has such attributes. Elements inside a paragraph are not yielded.
         """
         pending = [node]
         while pending:
