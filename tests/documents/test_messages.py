@@ -110,7 +110,7 @@ def test_a_placeholder_moves_with_its_word() -> None:
     assert message.segments == ["goes to often"]
     source, target = word_spans("goes to often"), word_spans("자주 간다")
     links = [(source[0], target[1]), (source[2], target[0])]
-    # The placeholder at the beginning stays there.
+    # {name} stays at the beginning. {place} stays before "often" (자주).
     assert message.fill([SegmentTranslation("자주 간다", links)]) == "{name} {place} 자주 간다"
 
 
