@@ -65,7 +65,10 @@ class _Reader(XmlReader):
 
 
 def _decode(text: str) -> str:
-    """Resolve escapes and remove quotation marks. White space outside quotation marks is collapsed."""
+    """Resolve escapes and remove quotation marks. White space outside quotation marks is collapsed.
+
+    A text after a placeholder or a tag is read as if it began outside quotation marks.
+    """
     parts = _PART.findall(text)  # outside quotation marks, inside, outside, …
     parts[::2] = [re.sub(r"\s+", " ", part) for part in parts[::2]]
     unescaped = _ESCAPE.sub(

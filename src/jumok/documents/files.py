@@ -81,7 +81,7 @@ def _plan_folder(source: Path, out: Path) -> FilePlan:
     hidden = list(dict.fromkeys(hidden))
     files = [(path, out / path.relative_to(source)) for path in visible if is_document(path.name)]
     if not files:
-        note = f" Hidden files are left out: {hidden[0].name}." if hidden else ""
+        note = f" Hidden files and folders are left out, such as {hidden[0].name}." if hidden else ""
         raise DataError(f"{source} has no document of a known type, among {len(visible):,} files.{note}")
     return FilePlan(files, [path for path in visible if not is_document(path.name)], out, hidden)
 
