@@ -165,7 +165,7 @@ def test_a_folder_with_hidden_documents_only_is_refused_with_a_hint(call: Call, 
     (tmp_path / "in" / ".draft.md").write_text("two", encoding="utf-8")
     message = call("translate", MODEL, tmp_path / "in", "--out", tmp_path / "out").error_of("translate")
     assert "no document of a known type" in message
-    assert "Hidden files are left out: .draft.md" in message
+    assert "Hidden files and folders are left out, such as .draft.md" in message
 
 
 def test_a_damaged_file_of_a_folder_does_not_stop_the_others(call: Call, page: Path, tmp_path: Path) -> None:

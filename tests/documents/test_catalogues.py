@@ -250,7 +250,7 @@ def test_webvtt_keeps_times_notes_styles_and_entities() -> None:
         ("<v Ann>I <i>go</i>\nhome.</v>", ["I go home."], "<v Ann>I <i>GO</i>\nHOME.</v>"),
     ],
 )
-def test_two_voices_in_one_cue_are_two_segments(cue: str, segments: list[str], expected: str) -> None:
+def test_each_voice_of_a_cue_is_a_segment(cue: str, segments: list[str], expected: str) -> None:
     text = f"WEBVTT\n\n00:01.000 --> 00:02.000\n{cue}\n"
     _, document = read_document("a.vtt", text.encode())
     assert document.segments == segments
@@ -379,8 +379,8 @@ def test_translated_segments_of_xliff_1_stay() -> None:
     filled = '<mrk mtype="seg" mid="1">TWO.</mrk>'
     expected = target.replace('<mrk mtype="seg" mid="1"/>', filled).replace("final", "translated")
     assert shout(document).decode() == SEGMENTED % expected
-    with_invented = document.write([SegmentTranslation("둘 %d.")]).decode()
-    assert '<mrk mtype="seg" mid="1" comment="needs-review-translation">둘 %d.</mrk>' in with_invented
+    with_placeholder = document.write([SegmentTranslation("둘 %d.")]).decode()
+    assert '<mrk mtype="seg" mid="1" comment="needs-review-translation">둘 %d.</mrk>' in with_placeholder
     done = (SEGMENTED % target.replace("/><mrk", ">둘.</mrk><mrk")).encode()
     assert shout(read_document("a.xlf", done)[1]) == done
 
@@ -408,6 +408,7 @@ def test_protected_words_of_xliff_stay(attribute: str) -> None:
 @pytest.mark.parametrize("arrow", [" --> ", "-->"])
 def test_cues_without_an_empty_line_between_them_are_separate_segments(arrow: str) -> None:
     time = f"00:00:01,000{arrow}00:00:02,000\n"
+    # Only the number directly above a line with times is the number of a cue, so 1984 is text.
     text = f"1\n{time}one\n1984\n2\n{time}two\n{time}{time}three\n"
     _, document = read_document("a.srt", text.encode())
     assert [segment.split() for segment in document.segments] == [["one", "1984"], ["two"], ["three"]]

@@ -142,14 +142,14 @@ def test_subrip_text_after_an_empty_line_is_translated(line_end: str) -> None:
 def test_formatting_codes_are_not_translated(text: str, segments: list[str], expected: str) -> None:
     document = cue(text)
     assert document.segments == segments
-    assert shout(document) == f"1\n{TIME}{''.join(_shouted(text))}\n"
+    assert shout(document) == f"1\n{TIME}{_shout_text(text)}\n"
     assert reverse(document) == f"1\n{TIME}{expected}\n"
 
 
-def _shouted(text: str) -> list[str]:
-    """Return the text in capitals, except tags and formatting codes."""
+def _shout_text(text: str) -> str:
+    """Return a text in capitals, except its tags and formatting codes."""
     code = r"(<[^<>]*>|\{\\[^{}]*\}|\{/?b\}|\{y:i\})"
-    return [part if re.fullmatch(code, part) else part.upper() for part in re.split(code, text)]
+    return "".join(part if re.fullmatch(code, part) else part.upper() for part in re.split(code, text))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_each_speaker_of_a_subtitle_is_a_segment(text: str, segments: list[str])
     document = cue(text)
     assert document.segments == segments
     lines = shout(document).splitlines()[2:]
-    shouted = "".join(_shouted(text)).splitlines()
+    shouted = _shout_text(text).splitlines()
     assert len(segments) == 1 or [line.split()[0] for line in lines] == [line.split()[0] for line in shouted]
     assert " ".join(lines).split() == " ".join(shouted).split()
 
@@ -329,6 +329,7 @@ def test_a_file_full_of_syntax_characters_is_refused_or_parsed_in_little_time(na
 def test_unicode_line_separators_do_not_end_a_line() -> None:
     _, catalogue = read_document("a.po", 'msgid "one\u2028two\x0b"\nmsgstr ""\n'.encode())
     assert catalogue.segments == ["one\u2028two\x0b"]
+    # In subtitles, a lone "\r" ends a line as well. It becomes the line end of the file, "\r\n".
     _, subtitles = read_document("a.srt", "0:00:01,0 --> 0\r\none\x85two\r\rx\r".encode())
     assert shout(subtitles) == "0:00:01,0 --> 0\r\nONE TWO\r\n\r\nX\r\n"
 

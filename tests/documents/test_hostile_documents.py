@@ -45,7 +45,7 @@ def xml_with_spaces(size: int) -> bytes:
 def many_parts() -> bytes:
     output = BytesIO()
     with zipfile.ZipFile(output, "w") as archive:
-        for number in range(20_001):
+        for number in range(20_001):  # more than MAX_DIRECTORY_BYTES allows
             archive.writestr(f"word/header{number}.xml", b"")
     return output.getvalue()
 
@@ -220,7 +220,7 @@ def test_compression_that_office_programs_do_not_use_is_refused(method: int) -> 
 
 
 def test_the_compressed_data_of_parts_without_text_is_copied() -> None:
-    """Compressing 63 parts of 16 MB again would take a minute."""
+    """The limits allow 63 parts of 16 MB. To compress these again would take a minute."""
     big = bytes(2**20)
     output = BytesIO()
     with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:

@@ -394,9 +394,9 @@ def test_hostile_documents_cost_linear_time(unit: str) -> None:
     """Four times the size costs about four times the time, not sixteen times."""
 
     def cost(characters: int) -> float:
-        begin = time.process_time()
+        started = time.process_time()
         translate_into_itself(unit * (characters // len(unit)))
-        return time.process_time() - begin
+        return time.process_time() - started
 
     # The minimum is the run that other processes disturbed least.
     small, large = (min(cost(size) for _ in range(3)) for size in (10_000, 40_000))
@@ -407,9 +407,9 @@ def test_hostile_documents_cost_linear_time(unit: str) -> None:
 @pytest.mark.parametrize("end", ["</sup>", "", "a"])
 def test_nested_numbers_of_notes_cost_linear_time(text: str, end: str) -> None:
     def cost(depth: int) -> float:
-        begin = time.process_time()
+        started = time.process_time()
         read_markup(f"<sup>{text}" * depth + end * depth)
-        return time.process_time() - begin
+        return time.process_time() - started
 
     small, large = (min(cost(depth) for _ in range(3)) for depth in (4_000, 16_000))
     assert large < 8 * small + 0.05
@@ -468,8 +468,8 @@ def test_a_word_for_two_words_is_inside_the_element_of_one_of_them() -> None:
 def test_attributes_that_people_read_are_translated(document: str, expected: str) -> None:
     markup = read_markup(document)
     assert markup.fill([SegmentTranslation(text.upper()) for text in markup.segments]) == expected
-    as_it_was = [SegmentTranslation(text) for text in markup.segments]
-    assert markup.fill(as_it_was, keep_unchanged=True) == document
+    unchanged = [SegmentTranslation(text) for text in markup.segments]
+    assert markup.fill(unchanged, keep_unchanged=True) == document
 
 
 @pytest.mark.parametrize(

@@ -80,36 +80,36 @@ def test_libreoffice_writer_opens_a_translated_text(kind: str, tmp_path: Path) -
         text = convert(tmp_path / "page.odt", kind)
     segments = read_document(text.name, text.read_bytes())[1].segments
     assert any("My name is Michael and this link works." in segment for segment in segments)
-    opened = convert(translate(text), "txt:Text").read_text(encoding="utf-8-sig")
+    plain_text = convert(translate(text), "txt:Text").read_text(encoding="utf-8-sig")
     for words in WORDS:
-        assert words.upper() in re.sub(r"\s+", " ", opened)
-        assert words not in opened
+        assert words.upper() in re.sub(r"\s+", " ", plain_text)
+        assert words not in plain_text
 
 
 def test_libreoffice_impress_opens_translated_slides(tmp_path: Path) -> None:
     flat = tmp_path / "slides.fodp"
     part = opendocument_part("document", SLIDES)
-    declared = (
+    declarations = (
         ' xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0" office:version="1.3" '
         'office:mimetype="application/vnd.oasis.opendocument.presentation"'
     )
-    flat.write_text(part.replace("<office:document", f"<office:document{declared}", 1), encoding="utf-8")
+    flat.write_text(part.replace("<office:document", f"<office:document{declarations}", 1), encoding="utf-8")
     odp = convert(flat, "odp")
-    again = convert(translate(odp), "pptx")
-    assert "MY NAME " in parts_of(again.read_bytes())["ppt/slides/slide1.xml"].decode()
+    translated_pptx = convert(translate(odp), "pptx")
+    assert "MY NAME " in parts_of(translated_pptx.read_bytes())["ppt/slides/slide1.xml"].decode()
     (tmp_path / "second").mkdir()
     pptx = tmp_path / "second" / "slides.pptx"
-    again.rename(pptx)
+    translated_pptx.rename(pptx)
     segments = read_document(pptx.name, pptx.read_bytes())[1].segments
     assert "MY NAME IS MICHAEL" in segments
     assert "SAY THIS" in segments
-    opened = convert(translate(pptx), "odp")
-    assert b"MICHAEL" in parts_of(opened.read_bytes())["content.xml"]
+    translated_odp = convert(translate(pptx), "odp")
+    assert b"MICHAEL" in parts_of(translated_odp.read_bytes())["content.xml"]
 
 
 def test_libreoffice_calc_opens_a_translated_table(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("name,value\nhello world,12\nmore text,=B2*2\n", encoding="utf-8")
     workbook = convert(table, "xlsx:Calc MS Excel 2007 XML")
-    opened = convert(translate(workbook), "csv").read_text(encoding="utf-8")
-    assert opened == "NAME,VALUE\nHELLO WORLD,12\nMORE TEXT,24\n"
+    csv = convert(translate(workbook), "csv").read_text(encoding="utf-8")
+    assert csv == "NAME,VALUE\nHELLO WORLD,12\nMORE TEXT,24\n"

@@ -239,7 +239,7 @@ def test_every_form_of_a_link_target_stays(target: str) -> None:
         ("It is $5 or $6 (US$) in $HOME/$USER.\n", ["It is $5 or $6 (US$) in $HOME/$USER."]),
     ],
 )
-def test_formulas_and_the_marks_that_begin_or_end_a_note_stay(text: str, segments: list[str]) -> None:
+def test_formulas_and_the_marks_that_begin_or_end_an_admonition_stay(text: str, segments: list[str]) -> None:
     _, document = read_document("a.md", text.encode())
     assert document.segments == segments
     assert identity(document) == text.encode()
@@ -324,6 +324,7 @@ def test_a_badge_which_is_a_link_around_a_picture_stays() -> None:
             "<code>x y</code> HOME GO <kbd>Ctrl</kbd> TO PRESS",
         ),
         ("the way<sup>1</sup> home", "HOME WAY<sup>1</sup> THE"),
+        # The picture stays before "long", so the emphasis is written once on each side of the picture.
         ("a <img src=x> *long way* home", "HOME *WAY* <img src=x> *LONG* A"),
     ],
 )

@@ -110,7 +110,7 @@ def test_a_placeholder_moves_with_its_word() -> None:
     assert message.segments == ["goes to often"]
     source, target = word_spans("goes to often"), word_spans("자주 간다")
     links = [(source[0], target[1]), (source[2], target[0])]
-    # The placeholder at the beginning stays there.
+    # {name} stays at the beginning. {place} stays before "often" (자주).
     assert message.fill([SegmentTranslation("자주 간다", links)]) == "{name} {place} 자주 간다"
 
 
@@ -340,6 +340,15 @@ def test_a_yaml_block_in_a_list_item_ends_at_the_next_key(text: str, segments: l
     _, document = read_document("a.yml", text.encode())
     assert document.segments == segments
     assert identity(document) == text.encode()
+
+
+@pytest.mark.parametrize(
+    "text", ["a: |\n  one", "a: >-\n  one\n  two", "a: |", "a: |\n  one\n\n", "- |\n a\n"]
+)
+def test_a_yaml_file_that_ends_with_a_block_keeps_its_end(text: str) -> None:
+    _, document = read_document("a.yml", text.encode())
+    assert identity(document) == text.encode()
+    assert shout(document).decode().endswith("\n") == text.endswith("\n")
 
 
 @pytest.mark.parametrize(

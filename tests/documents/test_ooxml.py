@@ -103,7 +103,7 @@ def test_a_document_translated_into_itself_is_the_same_file() -> None:
 
 
 def test_capitals_change_only_the_text() -> None:
-    """Paragraphs are written anew with the same elements in the same order. Other parts are unchanged."""
+    """Paragraphs are written with the same elements in the same order. Other parts are unchanged."""
     written = parts_of(shout(read_document("a.docx", DOCUMENT)[1]))
     parts = parts_of(DOCUMENT)
     assert written.keys() == parts.keys()
@@ -303,7 +303,7 @@ def test_slides_and_notes_are_translated() -> None:
 
 def test_the_language_is_declared_in_slides() -> None:
     slide = parts_of(shout(read_document("a.pptx", PRESENTATION)[1], "ko"))["ppt/slides/slide1.xml"].decode()
-    assert slide.count('lang="ko-KR"') == 4
+    assert slide.count('lang="ko-KR"') == 4  # three runs, and the end of their paragraph
     assert "en-US" not in slide
 
 

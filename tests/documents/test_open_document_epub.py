@@ -47,7 +47,7 @@ STYLES = (
     'style:language-asian="zh"/>'
     "</style:default-style><style:header><text:p>the header</text:p></style:header>"
 )
-TEXT = make_opendocument(BODY, styles=STYLES, automatic=AUTOMATIC)
+ODT_FILE = make_opendocument(BODY, styles=STYLES, automatic=AUTOMATIC)
 SEGMENTS = [
     "A heading",
     "My name is Michael",
@@ -67,13 +67,13 @@ def content_of(data: bytes) -> str:
 
 
 def test_every_place_with_text_is_translated_and_nothing_else() -> None:
-    _, document = read_document("a.odt", TEXT)
+    _, document = read_document("a.odt", ODT_FILE)
     assert document.segments == SEGMENTS
-    assert identity(document) == TEXT
+    assert identity(document) == ODT_FILE
 
 
 def test_capitals_change_only_the_text() -> None:
-    written, parts = parts_of(shout(read_document("a.odt", TEXT)[1])), parts_of(TEXT)
+    written, parts = parts_of(shout(read_document("a.odt", ODT_FILE)[1])), parts_of(ODT_FILE)
     assert list(written) == list(parts)
     assert (written["mimetype"], written["Pictures/image1.png"]) == (parts["mimetype"], PICTURE)
     expected = parts["content.xml"].decode()
@@ -88,7 +88,7 @@ def test_capitals_change_only_the_text() -> None:
 
 
 def test_formatting_links_and_notes_move_with_their_words() -> None:
-    content = content_of(reverse(read_document("a.odt", TEXT)[1]))
+    content = content_of(reverse(read_document("a.odt", ODT_FILE)[1]))
     assert '<text:p>MICHAEL <text:span text:style-name="T1">IS</text:span> NAME MY</text:p>' in content
     assert f"<text:p>END WORD{NOTE.replace('a footnote', 'FOOTNOTE A')}</text:p>" in content
     assert '<text:p><text:a xlink:href="x">LINK</text:a> EDITED</text:p>' in content
@@ -110,7 +110,7 @@ def test_formatting_links_and_notes_move_with_their_words() -> None:
     ],
 )
 def test_the_language_is_declared(language: str, expected: list[str]) -> None:
-    styles = parts_of(shout(read_document("a.odt", TEXT)[1], language))["styles.xml"].decode()
+    styles = parts_of(shout(read_document("a.odt", ODT_FILE)[1], language))["styles.xml"].decode()
     assert all(attribute in styles for attribute in expected)
     ElementTree.fromstring(styles)  # fails if an attribute occurs twice
 
@@ -171,7 +171,7 @@ def test_charts_of_open_document_are_translated() -> None:
 
 def test_a_file_of_another_kind_is_refused() -> None:
     with pytest.raises(DataError, match="mimetype says something else"):
-        read_document("a.odp", TEXT)
+        read_document("a.odp", ODT_FILE)
 
 
 PAGE = (

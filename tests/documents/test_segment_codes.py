@@ -7,12 +7,12 @@ import pickle
 import pytest
 
 from jumok.documents.message import Message, has_all_placeholders
-from jumok.documents.segment_codes import SegmentText, split_at_codes
+from jumok.documents.segment_codes import TextWithCodes, split_at_codes
 
 
-def segment_of(message: str) -> SegmentText:
+def segment_of(message: str) -> TextWithCodes:
     [text] = Message(message).segments
-    assert isinstance(text, SegmentText)
+    assert isinstance(text, TextWithCodes)
     return text
 
 
@@ -57,15 +57,18 @@ def test_a_target_is_split_at_its_codes_if_it_has_all_codes_of_the_source(
     assert split_at_codes(segment_of(source), target) == pieces
 
 
-def test_codes_are_marked_in_a_plural_form_but_not_around_it_and_are_lost_by_pickling() -> None:
+def test_a_plural_form_has_codes_but_the_text_around_a_choice_has_none() -> None:
     [form, around] = Message("{n, plural, other {# files}} in {place}").segments
-    assert isinstance(form, SegmentText)
+    assert isinstance(form, TextWithCodes)
     assert form.with_codes == "# files"
     assert type(around) is str
-    assert type(pickle.loads(pickle.dumps(form))) is str
 
 
-def test_placeholders_of_the_source_are_required() -> None:
+def test_another_process_receives_the_text_without_codes() -> None:
+    assert type(pickle.loads(pickle.dumps(segment_of("{a} and {b}")))) is str
+
+
+def test_a_translation_must_have_all_placeholders_of_its_source() -> None:
     assert has_all_placeholders("%1$s and {x}", "{x} 및 %1$s")
     assert not has_all_placeholders("%1$s and {x}", "{x} 및")
     assert not has_all_placeholders("%d%% of %s", "%d%%")

@@ -21,12 +21,12 @@ def sheet(content: str) -> str:
     return f'<worksheet xmlns="{MAIN}">{content}</worksheet>'
 
 
-def sheet_with_formula(text: str) -> str:
-    return sheet(f'<row><c r="C3" s="1"><f>{text}</f><v>1</v></c></row>')
+def sheet_with_formula(formula: str) -> str:
+    return sheet(f'<row><c r="C3" s="1"><f>{formula}</f><v>1</v></c></row>')
 
 
 @pytest.mark.parametrize(
-    "text",
+    "formula",
     [
         'IF(A1="Open",1,0)',
         "IF(A1=&quot;Open&quot;,1,0)",
@@ -40,51 +40,51 @@ def sheet_with_formula(text: str) -> str:
         'IF(A1="Open","Closed ("&amp;B1&amp;")","")',
     ],
 )
-def test_a_cell_with_which_a_formula_compares_stays(text: str) -> None:
-    data = make_xlsx(STRINGS, **{"worksheets/sheet1": sheet_with_formula(text)})
+def test_a_cell_with_which_a_formula_compares_stays(formula: str) -> None:
+    data = make_xlsx(STRINGS, **{"worksheets/sheet1": sheet_with_formula(formula)})
     _, document = read_document("a.xlsx", data)
     assert document.segments == ["Closed", "Status", "It is urgent, open it"]
     assert document.notes == [f'{COMPARES}"Open" (sheet1!C3).']
     assert identity(document) == data
     written = parts_of(shout(document))
     assert b"<si><t>Open</t></si><si><t>CLOSED</t></si>" in written["xl/sharedStrings.xml"]
-    assert written["xl/worksheets/sheet1.xml"].decode() == sheet_with_formula(text)
+    assert written["xl/worksheets/sheet1.xml"].decode() == sheet_with_formula(formula)
 
 
 @pytest.mark.parametrize(
-    "text",
+    "formula",
     [
         'IF(A1&gt;5,"Open","Closed")',
         'A1&amp;"Open"',
         '"Status: "&amp;TEXT(A1,"0")',
         'IF(A1="","Open","")',
-        "IF('Open'!A1=2,1,0)",
+        "IF('Open'!A1=2,1,0)",  # the name of a sheet
     ],
 )
-def test_a_cell_that_equals_only_the_result_of_a_formula_is_translated(text: str) -> None:
+def test_a_cell_with_which_no_formula_compares_is_translated(formula: str) -> None:
     _, document = read_document(
-        "a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": sheet_with_formula(text)})
+        "a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": sheet_with_formula(formula)})
     )
     assert document.segments[:3] == ["Open", "Closed", "Status"]
     assert document.notes == []
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("formula", "word"),
     [
         ('ISNUMBER(SEARCH("urgent",A2))', "urgent"),
         ('COUNTIF(A:A,"*Urgent*")', "*Urgent*"),
         ('IF(LEFT(A1,5)="It is","Open","x")', "It is"),
     ],
 )
-def test_a_note_names_a_formula_that_looks_for_a_word_in_longer_texts(text: str, word: str) -> None:
+def test_a_note_names_a_formula_that_looks_for_a_word_in_longer_texts(formula: str, word: str) -> None:
     _, document = read_document(
-        "a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": sheet_with_formula(text)})
+        "a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": sheet_with_formula(formula)})
     )
     assert "It is urgent, open it" in document.segments
     assert document.notes == [f'{SEARCHES}"{word}" (sheet1!C3).']
-    other = make_xlsx("<si><t>Open</t></si>", **{"worksheets/sheet1": sheet_with_formula(text)})
-    assert read_document("a.xlsx", other)[1].notes == []
+    without_word = make_xlsx("<si><t>Open</t></si>", **{"worksheets/sheet1": sheet_with_formula(formula)})
+    assert read_document("a.xlsx", without_word)[1].notes == []
 
 
 def test_texts_in_choices_rules_and_names_are_compared_with_cells() -> None:
@@ -127,14 +127,15 @@ def test_filters_and_totals_follow_their_cells() -> None:
         assert written[f"xl/{name}.xml"].decode() == expected
 
 
-def test_excel_recomputes_formulas_on_opening_if_their_results_are_texts() -> None:
-    workbook = f'<workbook xmlns="{MAIN}"><calcPr calcId="191029"/></workbook>'
+@pytest.mark.parametrize("setting", ["", ' fullCalcOnLoad="0"', ' fullCalcOnLoad="1"'])
+def test_excel_recomputes_formulas_on_opening_if_their_results_are_texts(setting: str) -> None:
+    workbook = f'<workbook xmlns="{MAIN}"><calcPr{setting} calcId="191029"/></workbook>'
     result = sheet('<c r="A1" t="{}"><f>B1</f><v>Open</v></c>')
     parts = {"workbook": workbook, "worksheets/sheet1": result.format("str")}
     _, document = read_document("a.xlsx", make_xlsx(STRINGS, **parts))
     assert identity(document) == make_xlsx(STRINGS, **parts)
     written = parts_of(shout(document, "ko"))["xl/workbook.xml"].decode()
-    assert written == workbook.replace("<calcPr", '<calcPr fullCalcOnLoad="1"')
+    assert written == workbook.replace(f"<calcPr{setting}", '<calcPr fullCalcOnLoad="1"')
     parts["worksheets/sheet1"] = result.format("n")
     _, document = read_document("a.xlsx", make_xlsx(STRINGS, **parts))
     assert parts_of(shout(document, "ko"))["xl/workbook.xml"].decode() == workbook
@@ -158,7 +159,7 @@ def test_formulas_are_read_in_linear_time(content: str) -> None:
 
 
 def test_strings_that_are_written_as_results_are_translated() -> None:
-    """SheetJS and some databases write a string as t="str", without a formula."""
+    """SheetJS and some databases write strings as t="str", the type of results, without a formula."""
     cells = (
         '<c r="A1" t="str"><v>one &amp; two</v></c><c r="A2" t="str"><f>A1</f><v>one</v></c>'
         '<c r="A3" t="str"><v>Open</v></c><c r="A4"><f>COUNTIF(A:A,"open")</f><v>1</v></c>'
@@ -193,7 +194,7 @@ def test_headers_and_footers_of_a_sheet_keep_their_codes() -> None:
     assert written == sheet(expected)
 
 
-def test_parts_are_found_under_the_names_that_other_programs_than_excel_use() -> None:
+def test_parts_are_found_under_the_names_that_programs_other_than_excel_use() -> None:
     cell = sheet("<c t='inlineStr'><is><t>one</t></is></c>")
     parts = {"[Content_Types].xml": "<Types/>", "xl/worksheets/Sheet.xml": cell}
     parts |= {"xl/SharedStrings.xml": f'<sst xmlns="{MAIN}"><si><t>two</t></si></sst>'}
@@ -204,6 +205,7 @@ def test_parts_are_found_under_the_names_that_other_programs_than_excel_use() ->
 
 
 LABELS = "".join(f"<si><t>{text}</t></si>" for text in ("Spring", "The books", "The pens"))
+# PowerPoint names the first column, which contains the labels of the rows, with a space.
 TABLE = f'<table xmlns="{MAIN}"><tableColumn name=" "/><tableColumn name="The books"/></table>'
 CHART = (
     '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart">'
@@ -247,7 +249,7 @@ def test_the_workbook_behind_a_chart_has_the_labels_of_the_chart(name: str, fold
 @pytest.mark.parametrize(
     "table", [TABLE.replace("</", '<tableColumn name="The pens"/></'), TABLE.replace("The b", "The_x000a_b")]
 )
-def test_columns_keep_their_names_if_the_new_names_are_equal_or_no_cell_has_a_name(table: str) -> None:
+def test_columns_keep_their_names_if_new_names_are_equal_or_a_name_is_not_in_a_cell(table: str) -> None:
     """In the first table, both new names would be 하나. In the second, a name is not the text of a cell."""
     data = document_with_chart(make_xlsx(LABELS, **{"tables/table1": table}))
     _, document = read_document("a.pptx", data)
@@ -258,6 +260,15 @@ def test_columns_keep_their_names_if_the_new_names_are_equal_or_no_cell_has_a_na
     assert "<t>하나</t>" in cells
     # A cell with the name of a column must keep its text if the column keeps its name.
     assert ("<t>The books</t>" in cells) == ("The books" in table)
+
+
+def test_a_label_of_a_chart_workbook_stays_with_the_column_name_that_it_repeats() -> None:
+    """No cell has the name "The cars", so the columns keep their names, and the cell "The books" stays."""
+    table = TABLE.replace("</", '<tableColumn name="The cars" totalsRowLabel="The books"/></')
+    _, document = read_document("a.pptx", document_with_chart(make_xlsx(LABELS, **{"tables/table1": table})))
+    inside = parts_of(parts_of(shout(document))[f"ppt/{EMBEDDED}"])
+    assert b"<t>SPRING</t></si><si><t>The books</t>" in inside["xl/sharedStrings.xml"]
+    assert inside["xl/tables/table1.xml"].decode() == table
 
 
 def test_columns_that_formulas_use_keep_their_names() -> None:

@@ -217,7 +217,7 @@ def _translate_in_order(
         label = localise("{name} ({number} of {count})", name=path.name, number=number, count=len(plan.files))
         label = path.name if len(plan.files) == 1 else label
         digest = "" if progress is None else _digest(path)
-        done = None if progress is None else progress.done.get(str(target))
+        done = None if progress is None else progress.results.get(str(target))
         if done is not None and done["source"] == digest and target.exists():
             num_done_before += 1
             translated |= done["translated"]
@@ -313,7 +313,7 @@ def _translate_one(
             if segment_translator.part is not None:
                 segment_translator.part.remove()
         except KeyboardInterrupt:
-            if segment_translator.part is not None and segment_translator.part.done:
+            if segment_translator.part is not None and segment_translator.part.results:
                 message = localise(
                     "The finished part of the translation is in {file}. The same command continues.",
                     file=segment_translator.part.path,

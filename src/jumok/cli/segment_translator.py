@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.part_file import PartFile, make_key
-from jumok.documents.segment_codes import SegmentText, split_at_codes
+from jumok.documents.segment_codes import TextWithCodes, split_at_codes
 from jumok.errors import UnsupportedError
 from jumok.inference.terminology import PairMissingTerms, find_terms, place_in_pairs
 from jumok.inference.text_options import LINE_BY_LINE, separate_options
@@ -95,11 +95,11 @@ class SegmentTranslator:
         memory_translations = {
             text.with_codes: translation
             for text in segments
-            if isinstance(text, SegmentText) and (translation := self._stored_translation(text)) is not None
+            if isinstance(text, TextWithCodes) and (translation := self._stored_translation(text)) is not None
         }
         self.num_from_memory += len(memory_translations)
         from_memory = [
-            memory_translations.get(text.with_codes) if isinstance(text, SegmentText) else None
+            memory_translations.get(text.with_codes) if isinstance(text, TextWithCodes) else None
             for text in segments
         ]
         new = iter(
@@ -111,7 +111,7 @@ class SegmentTranslator:
             self.translated[source.strip()] = self._memory[memory_key(source)]
         return [next(new) if found is None else found for found in from_memory]
 
-    def _stored_translation(self, segment: SegmentText) -> SegmentTranslation | None:
+    def _stored_translation(self, segment: TextWithCodes) -> SegmentTranslation | None:
         """Return the memory's translation of a segment with placeholders.
 
         Return None if the memory has no translation, or if its placeholders are not those of the segment.
@@ -155,7 +155,7 @@ class SegmentTranslator:
         for start in range(0, len(sentences), BLOCK_SENTENCES):
             block = sentences[start : start + BLOCK_SENTENCES]
             self._num_done = start
-            stored = None if self.part is None else self.part.done.get(str(start))
+            stored = None if self.part is None else self.part.results.get(str(start))
             if stored is None:
                 num_notes = len(self.notes)
                 new = self._candidates(block)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
-from jumok.documents.marked_template import SegmentMark, render_tags
+from jumok.documents.marked_template import MarkedSegment, render_tags
 from jumok.documents.message import add_message, join_surrogates
 from jumok.documents.segment import LINE_BREAK, Element, SegmentBuilder, has_letters
 from jumok.documents.xml_document import read_xml_file
@@ -44,10 +44,11 @@ class _Reader(XmlReader):
         self._read_inline(node, builder)
         raw = self.raw_content(node)
         segment = builder.finish(raw)
+        # A reference to another resource, such as @string/app_name.
         is_reference = re.match(r"\s*[@?][\w.:+]*/", segment.text) is not None
         if not has_letters(segment.text) or is_reference:
             return None
-        return self.template.add(SegmentMark(segment, partial(_render, raw=raw)))
+        return self.template.add(MarkedSegment(segment, partial(_render, raw=raw)))
 
     def _read_inline(self, node: XmlNode, builder: SegmentBuilder) -> None:
         for child in node.children:
@@ -64,7 +65,10 @@ class _Reader(XmlReader):
 
 
 def _decode(text: str) -> str:
-    """Resolve escapes and remove quotation marks. White space outside quotation marks is collapsed."""
+    """Resolve escapes and remove quotation marks. White space outside quotation marks is collapsed.
+
+    A text after a placeholder or a tag is read as if it began outside quotation marks.
+    """
     parts = _PART.findall(text)  # outside quotation marks, inside, outside, …
     parts[::2] = [re.sub(r"\s+", " ", part) for part in parts[::2]]
     unescaped = _ESCAPE.sub(

@@ -28,8 +28,8 @@ class SegmentTranslation:
     text: str
     links: Sequence[SpanLink] = ()
     pieces: Sequence[Piece] | None = None
-    """The translation in order: text, and indices of the segment's placeholders and tags (`segment_codes`).
-    If None, placeholders and tags are placed by the links."""
+    """The translation in order: texts, and indices of the segment's codes (`segment_codes`), which are its
+    placeholders and tags. If None, the links decide where the codes are placed."""
 
 
 class Document(Protocol):
@@ -51,7 +51,7 @@ class Document(Protocol):
         If the format declares a language, a text direction or fonts, the new file declares those of
         `language`. If `language` is empty, these declarations do not change. A PO or YAML file may declare
         a language that is not the language of its texts. In these formats the declared language is replaced
-        only if it is `source_language`.
+        only if it is `source_language`. In an XLIFF file, a declared target language does not change.
         """
         ...
 

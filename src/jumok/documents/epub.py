@@ -78,6 +78,7 @@ def _read_xml(archive: ZipFile, name: str) -> tuple[XmlSource, str]:
 
 
 def _manifest_items(package: XmlSource, package_name: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the media type of each part that the package lists."""
     folder = posixpath.dirname(package_name)
     for node in package.root.walk():
         if node.name == "opf:item":

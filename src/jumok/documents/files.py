@@ -34,7 +34,7 @@ class FilePlan:
     folder: Path | None = None
     """The folder to write to if the source is a folder."""
     hidden: list[Path] = field(default_factory=list)
-    """Hidden files and folders of the source folder. They are not translated."""
+    """Hidden files, and hidden folders that contain files. They are not translated."""
 
 
 def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
@@ -43,6 +43,8 @@ def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
     Raise an error if a target exists and `overwrite` is false. If an earlier translation of the folder was
     interrupted, its part file exists, and existing targets are accepted.
     """
+    if out.name in ("", ".."):  # "." and ".." have no name to which the suffix of a part file can be added
+        out = out.resolve()
     if source.is_dir():
         plan = _plan_folder(source, out)
         overwrite = overwrite or part_path(out).exists()
@@ -62,7 +64,14 @@ def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
 
 
 def _plan_folder(source: Path, out: Path) -> FilePlan:
-    inside = sorted(path for path in source.rglob("*") if path.is_file() and not _is_inside(path, out))
+    # The output folder may be inside the source folder. Its files are translations and no sources.
+    resolved_source, resolved_out = source.resolve(), out.resolve()
+    excluded = resolved_out if resolved_source in resolved_out.parents else None
+    inside = sorted(
+        path
+        for path in source.rglob("*")
+        if path.is_file() and (excluded is None or not path.resolve().is_relative_to(excluded))
+    )
     visible, hidden = [], []
     for path in inside:
         if (hidden_part := _first_hidden(path.relative_to(source))) is None:
@@ -72,7 +81,7 @@ def _plan_folder(source: Path, out: Path) -> FilePlan:
     hidden = list(dict.fromkeys(hidden))
     files = [(path, out / path.relative_to(source)) for path in visible if is_document(path.name)]
     if not files:
-        note = f" Hidden files are left out: {hidden[0].name}." if hidden else ""
+        note = f" Hidden files and folders are left out, such as {hidden[0].name}." if hidden else ""
         raise DataError(f"{source} has no document of a known type, among {len(visible):,} files.{note}")
     return FilePlan(files, [path for path in visible if not is_document(path.name)], out, hidden)
 
@@ -80,16 +89,12 @@ def _plan_folder(source: Path, out: Path) -> FilePlan:
 def _first_hidden(path: Path) -> Path | None:
     """Return the first file or folder on the path that is hidden, such as .git, or None.
 
-    Names such as ~$report.docx are the lock files that Word creates beside open documents.
+    Lock files such as ~$report.docx, which Word creates beside open documents, count as hidden.
     """
     for index, part in enumerate(path.parts):
         if part.startswith((".", "~$")):
             return Path(*path.parts[: index + 1])
     return None
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
 
 
 def check_target(source: Path, target: Path, *, overwrite: bool) -> None:

@@ -1,4 +1,4 @@
-"""HTML files: the text is translated by `html_markup`, and the new encoding and language are declared."""
+"""HTML files: the text is translated by `html_markup`, and UTF-8 and the new language are declared."""
 
 from __future__ import annotations
 

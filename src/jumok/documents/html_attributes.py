@@ -2,8 +2,9 @@
 
     <img src="a.png" alt="A red house">        `alt` is translated, and `src` is not
 
-The HTML standard calls these attributes translatable. While a document is parsed, a mark replaces each value
-in its tag. When the tag moves, the mark moves with it.
+The HTML standard calls these attributes translatable. The descriptions of a page for Open Graph and Twitter
+are translated as well. While a document is parsed, a mark replaces each value in its tag. When the tag moves,
+the mark moves with it.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
 
 `segment.py` describes how tags move. The inline tags of a translated segment are always balanced, because
 they are written from a tree. Text without letters is copied. Inline tags nested deeper than MAX_DEPTH are
-dropped, and their text is translated. The values of attributes that people read are segments as well. They
-come after the segments of the text (`html_attributes.py`).
+dropped, and their text is translated. In HTML files and pages of books, the values of attributes that people
+read are segments as well. They come after the segments of the text (`html_attributes.py`).
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ def read_tokens(tokens: Iterable[HtmlToken], *, with_attributes: bool = False) -
 class _Reader:
     """Groups tokens into segments with their inline elements, and verbatim text between the segments."""
 
-    def __init__(self, marks: AttributeMarks | None) -> None:
-        self._marks = marks
+    def __init__(self, attribute_marks: AttributeMarks | None) -> None:
+        self._attribute_marks = attribute_marks
         self._parts: list[str | Segment] = []
         self._segment = _SegmentBuilder()
         self._protected: _ProtectedElement | None = None
@@ -192,7 +192,7 @@ class _Reader:
             self._end_protected(self._protected)
         self._end_segment()
         self._parts.extend(reversed(self._closings_around))
-        return HtmlMarkup(self._parts, () if self._marks is None else self._marks.values)
+        return HtmlMarkup(self._parts, () if self._attribute_marks is None else self._attribute_marks.values)
 
     def _open(self, token: HtmlToken) -> None:
         name = token.name
@@ -210,9 +210,9 @@ class _Reader:
             self._add_block(token.raw)
 
     def _mark_attributes(self, token: HtmlToken) -> HtmlToken:
-        if self._marks is None or token.kind is not TokenKind.OPENING:
+        if self._attribute_marks is None or token.kind is not TokenKind.OPENING:
             return token
-        return token._replace(raw=self._marks.mark(token.raw, token.name, _unescape))
+        return token._replace(raw=self._attribute_marks.mark(token.raw, token.name, _unescape))
 
     def _close(self, token: HtmlToken) -> None:
         name = token.name
@@ -263,7 +263,7 @@ class _Reader:
                 self.add(token)
 
     def _add_block(self, raw: str) -> None:
-        """End the segment. Inline elements that are open enclose the blocks from here on."""
+        """End the segment, and copy `raw`. Inline elements that are open enclose the blocks from here on."""
         segment, open_elements = self._segment, self._segment.open
         parts, written_elements = segment.finish_before_block()
         self._parts.extend(parts)
@@ -320,8 +320,8 @@ class _SegmentBuilder:
     """The segment that is being read."""
 
     def __init__(self) -> None:
-        self.names = OpenNames()
-        self.open: Ancestors = ()  # the open elements, without those deeper than MAX_DEPTH
+        self.names = OpenNames()  # of the open inline elements, including those deeper than MAX_DEPTH
+        self.open: Ancestors = ()  # the open inline elements, without those deeper than MAX_DEPTH
         self._elements: list[tuple[Element, Ancestors]] = []
         self._text: list[str] = []  # joined at the end: repeated concatenation would be quadratic
         self._length = 0
@@ -399,7 +399,7 @@ class _SegmentBuilder:
         return [*(element.opening for element in enclosing), *self.finish()], enclosing
 
     def _take_enclosing(self) -> Ancestors:
-        """Remove and return the open elements around the whole text, which are written before it.
+        """Remove and return the open elements around the whole segment, to be written before the segment.
 
         For example, <label>Name: <input></label> remains one label, which encloses the words and the input.
         """
@@ -483,9 +483,9 @@ class _PossibleNoteMark:
     def tokens_excluded_as_note_marks(self) -> Container[int]:
         """Return the indices of tokens whose elements are certainly not note marks.
 
-        If the element has ended, it has no text, so no inner element is a note mark. Otherwise the last token
-        excludes all elements that are open at this token. Without this list, the tokens of nested elements
-        would be read again for each element.
+        If the element has ended, it has no text, so no inner element is a note mark. Otherwise the last
+        token, or the end of the document, excludes all elements that are open there. Without this list, the
+        tokens of nested elements would be read again for each element.
         """
         return range(len(self.tokens)) if self.has_ended else frozenset(self._open)
 
@@ -539,7 +539,7 @@ class _ProtectedElement:
 
 
 def _unescape(raw: str) -> str:
-    """Unescape entities. Character references are cut to eight digits: `int` rejects thousands of digits."""
+    """Unescape entities. Decimal numbers are cut to eight digits: `int` rejects thousands of digits."""
     return unescape(re.sub(r"&#(?=[0-9])0*+([0-9]*+)", lambda match: f"&#{match[1][:8] or 0}", raw))
 
 

@@ -1,8 +1,8 @@
 """Splits HTML into tags, text and other tokens, in time linear in the length of the document.
 
-The parser of the standard library searches again and again for the end of an unfinished tag: a hundred
-thousand characters of "<a " take minutes, so any client could keep a server busy. This tokenizer is lossless:
-the concatenation of the raw tokens is the document.
+In many versions of Python, the parser of the standard library searches again and again for the end of an
+unfinished tag: a hundred thousand characters of "<a " take minutes, so any client could keep a server busy.
+This tokenizer is lossless: the concatenation of the raw tokens is the document.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TokenKind(Enum):
     TEXT = auto()
     OPENING = auto()
     CLOSING = auto()
-    OTHER = auto()  # a comment, a declaration
+    OTHER = auto()  # a comment, a declaration, a processing instruction
 
 
 class HtmlToken(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _ENTRY = re.compile(
-    rf"(?P<skipped>\s++|/\*.*?\*/|//[^\n]*+)|(?:{_STRING}|[\w.$-]++)\s*+=\s*+(?P<value>{_STRING})\s*+;",
+    rf"(?P<blank_or_comment>\s++|/\*.*?\*/|//[^\n]*+)|(?:{_STRING}|[\w.$-]++)\s*+=\s*+(?P<value>{_STRING})\s*+;",
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(?:[Uu]([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -31,7 +31,7 @@ def _parse(text: str) -> CompositeTemplate:
         if match is None:
             line = text.count("\n", 0, position) + 1
             raise DataError(f'Line {line:,} is not understood. Expected: "key" = "value"; or a comment.')
-        if match["skipped"] is None:
+        if match["blank_or_comment"] is None:
             start, end = match.span("value")
             message = Message(_unescape(match["value"][1:-1]))
             parts += [text[copied_end:start], EncodedMessage(match["value"], message, _encode)]

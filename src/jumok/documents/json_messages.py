@@ -26,7 +26,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++')
 
 
 class _JsonValue(NamedTuple):
-    """A string or an object of a JSON file: its path of keys, and its span."""
+    """A string or an object of a JSON file: its path of keys, and its span. Inside a list, the key is ""."""
 
     path: tuple[str, ...]
     start: int
@@ -51,21 +51,21 @@ def _load(text: str) -> Any:
 def _scan(text: str) -> Iterator[_JsonValue]:
     """Yield string values and objects in file order. The span of an object covers only its "{"."""
     path: list[str] = []
-    is_object: list[bool] = []
+    in_objects: list[bool] = []  # for each open bracket, whether it begins an object and not a list
     expects_key = False
     for match in _TOKEN.finditer(text):
         token = match[0]
         if token in "{[":
             if token == "{":
                 yield _JsonValue(tuple(path), match.start(), match.end())
-            is_object.append(token == "{")
+            in_objects.append(token == "{")
             path.append("")
             expects_key = token == "{"
         elif token in "}]":
-            is_object.pop()
+            in_objects.pop()
             path.pop()
         elif token == ",":
-            expects_key = is_object[-1]
+            expects_key = in_objects[-1]
         elif expects_key:
             path[-1] = json.loads(token)
             expects_key = False
@@ -141,8 +141,8 @@ class _CatalogueEntry(NamedTuple):
 class StringCatalogue:
     """An .xcstrings file.
 
-    Each string without a localisation in the target language gets one. A localisation that is empty and has
-    the state "new" is filled in.
+    Each string without a localisation in the target language gets one, except a string whose source has
+    variations, such as plural forms. A localisation that is empty and has the state "new" is filled in.
     """
 
     text: str

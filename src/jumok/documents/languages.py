@@ -20,7 +20,7 @@ ko-KR lt-LT lv-LV nl-NL no-NO pl-PL pt-PT ro-RO ru-RU sk-SK sl-SI sv-SE th-TH tr
 def locale_of(language: str) -> str:
     """Return the code with a region, as office formats expect it (`ko-KR`).
 
-    If no region is known, return the code unchanged.
+    A code that has a region already, or whose region is not known, is returned unchanged.
     """
     return next((locale for locale in _LOCALES.split() if locale.startswith(f"{language}-")), language)
 

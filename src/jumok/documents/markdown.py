@@ -1,8 +1,9 @@
 """Markdown: paragraphs, headings, list items and table cells are segments.
 
 Emphasis and links move with their words. Code, formulas, front matter, link targets, images and the lines
-that begin or end a note (`> [!NOTE]`, `:::note`, `!!! note`) stay as they are. HTML blocks are read as HTML.
-A translated paragraph is written on one line.
+that begin or end an admonition (`> [!NOTE]`, `:::note`, `!!! note`) stay as they are. HTML blocks are read as
+HTML. A translated paragraph is written on one line. If it has hard line breaks, each of them ends a segment
+and a line.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ _RULE = re.compile(r"[ \t>]*+(?:=++|(?:[-*_][ \t]*+){2,}+)[ \t]*+")
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+")
 # The first line of a formula between $$ marks. If `end` matches, the whole formula is on this line.
 _MATH_BLOCK = re.compile(r"[ \t>]*+\$\$(?:(?!\$\$).)*+(?P<end>\$\$)?[ \t]*+")
-# Notes of GitHub and Obsidian, of Docusaurus and Pandoc, and of MkDocs, whose content is indented.
-_NOTE_MARK = re.compile(
+# Admonitions of GitHub and Obsidian, of Docusaurus and Pandoc, and of MkDocs. MkDocs indents their content.
+_ADMONITION = re.compile(
     r"[ \t]*+>[ \t>]*+\[![\w-]++\].*|[ \t>]*+:{3}.*"
     r"|[ \t>]*+(?P<indented>(?:!!!|\?{3}\+?)[ \t]*+[\w-]++(?:[ \t]++[\w-]++)*+(?:[ \t]++\".*\")?[ \t]*+)"
 )
@@ -82,7 +83,7 @@ def _parse(text: str) -> CompositeTemplate:
 
 
 class _Item(NamedTuple):
-    """A list item, a footnote or a note. Lines indented to `column` or further belong to the item."""
+    """A list item, a footnote or an admonition. Lines indented to `column` or further belong to the item."""
 
     num_quotes: int
     """The number of block quotes around the item."""
@@ -96,10 +97,11 @@ class _BlockReader:
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
         self._parts: list[str | TextTemplate] = []
+        # The labels of the definitions of link targets and abbreviations, casefolded.
         self._labels = frozenset(
             match[1].casefold() for line in lines if (match := _DEFINITION.match(line)) is not None
         )
-        self._items: list[_Item] = []
+        self._items: list[_Item] = []  # the open items, outermost first
 
     def read(self) -> list[str | TextTemplate]:
         index = self._copy_front_matter()
@@ -107,15 +109,19 @@ class _BlockReader:
         while index < len(self._lines):
             line = self._lines[index]
             is_blank = not line.strip(" \t>")
-            is_code = not is_blank and self._is_indented(line) and after_blank
+            is_code = False
+            if not is_blank:
+                columns = _columns(line)
+                self._leave_items(columns)
+                is_code = after_blank and self._is_indented(columns)
             after_blank = is_blank or is_code
             fence = _FENCE.match(line)
             if fence is not None:
                 index = self._copy_fence(index, fence[1])
             elif is_blank or is_code or _DEFINITION.match(line) or _RULE.fullmatch(line):
                 index = self._copy(index, index + 1)
-            elif note := _NOTE_MARK.fullmatch(line):
-                if note["indented"]:
+            elif admonition := _ADMONITION.fullmatch(line):
+                if admonition["indented"]:
                     *quotes, column = _columns(line)
                     self._items.append(_Item(len(quotes), column + 4))
                 index = self._copy(index, index + 1)
@@ -129,13 +135,11 @@ class _BlockReader:
                 index = self._read_paragraph(index)
         return self._parts
 
-    def _is_indented(self, line: str) -> bool:
-        """Return whether a line is indented like code: by four columns within its quotes and list items.
+    def _is_indented(self, columns: Sequence[int]) -> bool:
+        """Return whether a line with these columns is indented like code.
 
-        Items that end before the line are removed from the list of open items.
+        Code is indented by four columns within its quotes and open items.
         """
-        columns = _columns(line)
-        self._leave_items(columns)
         num_quotes, content_column = self._items[-1] if self._items else _Item(0, 0)
         for column in columns[num_quotes:]:
             if column >= content_column + 4:
@@ -144,7 +148,7 @@ class _BlockReader:
         return False
 
     def _leave_items(self, columns: Sequence[int]) -> None:
-        """Remove the items that end before a line with these columns."""
+        """Remove the open items that end before a line with these columns."""
         while self._items:
             num_quotes, column = self._items[-1]
             if num_quotes < len(columns) and columns[num_quotes] >= column:
@@ -253,7 +257,7 @@ class _BlockReader:
             or re.search(r"[^\s>]", line_prefix)
             or _RULE.fullmatch(line)
             or _FENCE.match(line)
-            or _NOTE_MARK.fullmatch(line)
+            or _ADMONITION.fullmatch(line)
             or _MATH_BLOCK.fullmatch(line)
             or _HTML_BLOCK.match(line)
         )
@@ -340,6 +344,7 @@ def _without_outer_spaces(pieces: Iterable[str | Tag]) -> list[str | Tag]:
 
 
 def _is_emphasis(tag: Tag) -> bool:
+    """Return whether a tag is a mark of emphasis, which is the same at the start and at the end."""
     return tag.element.opening == tag.element.closing
 
 
@@ -434,7 +439,7 @@ def _add_inline(builder: SegmentBuilder, text: str, labels: frozenset[str]) -> N
 
 def _add_link(builder: SegmentBuilder, match: re.Match[str], labels: frozenset[str]) -> None:
     label, target = match["text"], match["target"]
-    if target and label and not _IMAGE.sub("", label).strip():  # a badge
+    if target and label and not _IMAGE.sub("", label).strip():  # a link around images only, such as a badge
         builder.add_atomic(match[0])
         return
     if target in (None, "[]"):
@@ -482,7 +487,8 @@ def _pair_emphasis(
     return partners
 
 
-# The beginning of a heading, a list item, a quote or a note, up to the position for an escaping backslash.
+# The beginning of a heading, a list item, a definition, a quote or an admonition, up to the position at which
+# a backslash escapes it.
 _BLOCK_BEGIN = re.compile(
     r"\A\s*+(?:(?=#{1,6}(?:\s|\Z)|[-+:](?:\s|\Z)|>|:{3}|(?:!!!|\?{3}\+?)[ \t]*\w)"
     r"|[0-9]{1,9}(?=[.)](?:\s|\Z)))"

@@ -24,8 +24,8 @@ _MARK = re.compile("\0([0-9]+)\0")  # the text around the marks contains no NUL
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentMark:
-    """A segment, and the function that writes the segment in its format."""
+class MarkedSegment:
+    """A segment for which a mark stands, and the function that writes the segment in its format."""
 
     segment: Segment
     render: Render
@@ -37,36 +37,37 @@ class SegmentMark:
 
 
 class MarkedTemplate:
-    """Text with marks, and the segments that replace them. A reader adds marks and sets `markup`."""
+    """Text with marks, and the segments that replace them. A reader adds segments and sets `markup`."""
 
     def __init__(self) -> None:
         self.markup = ""
-        self._marks: list[SegmentMark] = []
+        self._marked_segments: list[MarkedSegment] = []
 
-    def add(self, mark: SegmentMark) -> str:
-        """Add a segment and return its mark, which is the placeholder for the segment in the markup."""
-        self._marks.append(mark)
-        return f"\0{len(self._marks) - 1}\0"
+    def add(self, marked_segment: MarkedSegment) -> str:
+        """Add a segment and return its mark, which stands for the segment in the markup."""
+        self._marked_segments.append(marked_segment)
+        return f"\0{len(self._marked_segments) - 1}\0"
 
     @property
     def segments(self) -> list[str]:
-        return [mark.segment.source for mark in self._marks]
+        return [marked_segment.segment.source for marked_segment in self._marked_segments]
 
     def fill(self, translations: Sequence[SegmentTranslation]) -> str:
         def expand(match: re.Match[str]) -> str:
             index = int(match[1])
-            return _MARK.sub(expand, _fill_mark(self._marks[index], translations[index]))
+            return _MARK.sub(expand, _write_segment(self._marked_segments[index], translations[index]))
 
         return _MARK.sub(expand, self.markup)
 
 
-def _fill_mark(mark: SegmentMark, translation: SegmentTranslation) -> str:
-    segment = mark.segment
+def _write_segment(marked_segment: MarkedSegment, translation: SegmentTranslation) -> str:
+    segment = marked_segment.segment
     if "\0" in translation.text:  # a model can produce a NUL, which would look like a mark
         translation = replace(translation, text=translation.text.replace("\0", " "))
-    if is_unchanged(segment, translation) and segment.raw is not None and not mark.fills_target:
+    if is_unchanged(segment, translation) and segment.raw is not None and not marked_segment.fills_target:
         return segment.raw
-    return mark.before + mark.render(place(segment, translation)) + mark.after
+    words = marked_segment.render(place(segment, translation))
+    return marked_segment.before + words + marked_segment.after
 
 
 def render_tags(pieces: Iterable[str | Tag], encode: Callable[[str], str] = str) -> str:

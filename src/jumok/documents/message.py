@@ -17,7 +17,7 @@ from functools import partial
 from html import escape, unescape
 from typing import TYPE_CHECKING
 
-from jumok.documents.marked_template import MarkedTemplate, SegmentMark, render_tags
+from jumok.documents.marked_template import MarkedSegment, MarkedTemplate, render_tags
 from jumok.documents.segment import Element, SegmentBuilder, has_letters
 from jumok.errors import DataError
 
@@ -34,14 +34,15 @@ _PRINTF = (
 _LINK = (
     r"(?<!\w)@(?:\.\w++)?+:(?:\{[^{}]*+\}|\([^()]*+\)|\w++(?:[.-]\w++)*+)"  # of vue-i18n: @:key, @.lower:key
 )
-_BRACES = _LINK + r"|\{\{[^{}]*+\}\}|[$%#]?\{[^{}]*+\}|\$t\([^()]*+\)|\$[A-Z][A-Z0-9_]*+\$"
+_TEMPLATE_PLACEHOLDER = _LINK + r"|\{\{[^{}]*+\}\}|[$%#]?\{[^{}]*+\}|\$t\([^()]*+\)|\$[A-Z][A-Z0-9_]*+\$"
 _TAG = r"</?[a-zA-Z0-9][^<>]*+>"
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,10}|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
-_PLACEHOLDER = re.compile(f"{_BRACES}|{_PRINTF}")
-_SURE_PLACEHOLDER = re.compile(rf"{_BRACES}|(?<![\d%]){_PRINTF}")  # "20%off" has no placeholder
-_CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG})")
-_PLURAL_CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG}|#)")
-_CODE_OR_BAR = re.compile(rf"{_BRACES}|{_PRINTF}|{_TAG}|(?P<bar>\|++)")
+_PLACEHOLDER = re.compile(f"{_TEMPLATE_PLACEHOLDER}|{_PRINTF}")
+_SURE_PLACEHOLDER = re.compile(rf"{_TEMPLATE_PLACEHOLDER}|(?<![\d%]){_PRINTF}")  # "20%off" has no placeholder
+_CODE = re.compile(f"({_TEMPLATE_PLACEHOLDER}|{_PRINTF}|{_TAG})")
+# In a plural form, "#" stands for the number.
+_PLURAL_CODE = re.compile(f"({_TEMPLATE_PLACEHOLDER}|{_PRINTF}|{_TAG}|#)")
+_CODE_OR_BAR = re.compile(rf"{_TEMPLATE_PLACEHOLDER}|{_PRINTF}|{_TAG}|(?P<bar>\|++)")
 # In Laravel, an interval before a plural form gives the numbers for which the form is used: [2,*].
 _INTERVAL = re.compile(r"\[[\d*]++,\s*+[\d*]++\]\s*+")
 _LINE_BREAK_TAG = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
@@ -97,7 +98,8 @@ class Message:
     def _read(self, text: str, *, depth: int = 0, in_plural: bool = False, is_form: bool = False) -> str:
         """Return the text with marks for its segments.
 
-        If `is_form` is true, bars in translations become spaces, because a bar would end the form.
+        If `is_form` is true, bars in translations become spaces, because a bar would end the form. A form
+        that contains "||" is read with `is_form` false, so that these bars stay.
         """
         builder = SegmentBuilder()
         verbatim = []
@@ -115,7 +117,7 @@ class Message:
             return raw
         render = self._render
         return self._template.add(
-            SegmentMark(segment, (lambda pieces: render(_without_bars(pieces))) if is_form else render)
+            MarkedSegment(segment, (lambda pieces: render(_without_bars(pieces))) if is_form else render)
         )
 
     def _read_choice(self, choice: str, depth: int, *, in_plural: bool) -> str:
@@ -138,7 +140,10 @@ def _without_bars(pieces: Iterable[str | Tag]) -> list[str | Tag]:
 
 
 def _split_forms(text: str) -> list[str]:
-    """Split a message at its bars, unless brackets or tags begin in one form and end in another."""
+    """Split a message at its single bars, unless brackets or tags begin in one form and end in another.
+
+    Several bars in a row, such as "||", are text.
+    """
     if "|" not in text or _CHOICE.search(text):
         return [text]
     forms, start = [], 0
@@ -256,7 +261,11 @@ def has_all_placeholders(source: str, target: str) -> bool:
 
 
 def has_same_placeholders(source: str, target: str) -> bool:
-    """Return whether a translation has exactly the placeholders of its source, in any order."""
+    """Return whether a translation has exactly the placeholders of its source, in any order.
+
+    A form of a choice, such as {no files}, looks like a placeholder, so the result for a translated choice
+    is False.
+    """
     return Counter(_PLACEHOLDER.findall(source)) == Counter(_PLACEHOLDER.findall(target))
 
 

@@ -2,9 +2,10 @@
 
     <w:p><w:r><w:t>My name </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>is</w:t></w:r>…</w:p>
 
-The base of a paragraph is the run with the formatting of most characters in the paragraph. Words with other
-formatting, links and insertions are inline elements. Runs that differ only in properties for proofing, such
-as the language, are read as one run. Deleted text, hidden text, field codes and formulas are not translated.
+The base of a paragraph is the run with the formatting of most characters in the paragraph. Links, insertions
+and words with other formatting are inline elements. Runs of DOCX that differ only in properties for proofing,
+such as the language, are read as one run. Deleted text, hidden text, field codes and formulas are not
+translated.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import partial
 from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.documents.marked_template import SegmentMark, render_tags
+from jumok.documents.marked_template import MarkedSegment, render_tags
 from jumok.documents.segment import (
     COLUMN_BREAK,
     LINE_BREAK,
@@ -93,6 +94,7 @@ _OPAQUE_ELEMENTS = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit", "
 _ELEMENTS_BEFORE_TEXT = frozenset(
     ["w:pPr", "a:pPr", "w:bookmarkStart", "w:commentRangeStart", "w:permStart", "w:moveToRangeStart"]
 )
+"""Starts of ranges, and the properties of a paragraph, which stay before its words."""
 _ELEMENTS_AFTER_TEXT = frozenset(
     [
         "a:endParaRPr",
@@ -104,7 +106,8 @@ _ELEMENTS_AFTER_TEXT = frozenset(
         "x:phoneticPr",
     ]
 )
-"""Ends of ranges, and properties. The order of the ends matters, so they do not move with words."""
+"""Ends of ranges, properties, and phonetic guides, which stay after the words. The order of the ends matters,
+so they do not move with words."""
 _DROPPED_ELEMENTS = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
 """Notes of Word about the source text. They do not apply to the translation."""
 _CHARACTERS = {
@@ -120,7 +123,7 @@ _BREAKS = {"textWrapping": LINE_BREAK, "page": PAGE_BREAK, "column": COLUMN_BREA
 _PROOFING_PROPERTIES = re.compile(r"<(\w+:)?(lang|noProof)\b[^<>]*/>")
 _EMPTY_PROPERTIES = re.compile(r"<([\w:]*rPr)>\s*</\1>")
 _MAX_FIELD_DEPTH = 8
-"""The maximum depth of nested links. A deeper link is an atomic element."""
+"""The maximum depth of nested fields that are links. A deeper link is an atomic element."""
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
@@ -131,7 +134,7 @@ class Run(Element):
     """A run: its start tag with its properties, and its end tag."""
 
     dialect: str = ""
-    """w, a or x, as in _PREFIXES."""
+    """The prefix of the run's namespace in _PREFIXES: w (DOCX), a (PPTX, drawings) or x (XLSX)."""
     prefix: str = ""
     """The prefix of the element names in the file, with a colon, or "" if the names have no prefix."""
 
@@ -159,7 +162,7 @@ class _Paragraph:
         return next((item.run for item in reversed(self.items) if isinstance(item, _RunText)), None)
 
     def base(self) -> Run | None:
-        """Return the run with the formatting of most characters."""
+        """Return the first run with the formatting of most characters, or None if there is no text."""
         lengths: Counter[str] = Counter()
         runs: dict[str, Run] = {}
         for item in self.items:
@@ -175,7 +178,10 @@ class OoxmlReader(XmlReader):
     def __init__(
         self, text: str, kind: str, cell_filter: CellFilter, *, renames_columns: bool = False
     ) -> None:
-        """If `renames_columns` is true, table columns get the names of their translated header cells."""
+        """`kind` is "docx", "pptx" or "xlsx".
+
+        If `renames_columns` is true, table columns get the names of their translated header cells.
+        """
         super().__init__(read_xml(text, _PREFIXES))
         self._labels = _LABELS[kind]
         self._cell_filter = cell_filter
@@ -210,17 +216,18 @@ class OoxmlReader(XmlReader):
             return self._read_cell(node)
         if node.name in _SHEET_HEADERS:
             return self._read_header(self.raw_content(node))
-        if node.name in _CELL_TEXTS and self._cell_filter.excludes(_cell_text(node)):
+        if node.name in _CELL_TEXTS and not self._cell_filter.add_cell(_cell_text(node)):
             return None
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
         return self._mark(paragraph, self.raw_content(node))
 
     def _read_cell(self, node: XmlNode) -> str | None:
+        """Return the content of a cell with a mark for its value, or None if the cell is not translated."""
         value = node.find("x:v")
         if (
             value is None
-            or self._cell_filter.excludes(value.content())
+            or not self._cell_filter.add_cell(value.content())
             or (mark := self.add_text(value)) is None
         ):
             return None
@@ -249,7 +256,7 @@ class OoxmlReader(XmlReader):
         if not has_letters(segment.text):
             return raw
         render = partial(render_tags, encode=lambda text: escape_xml(text.replace("&", "&&")))
-        return self.template.add(SegmentMark(segment, render))
+        return self.template.add(MarkedSegment(segment, render))
 
     def _mark(self, paragraph: _Paragraph, raw: str) -> str | None:
         """Return the mark of the paragraph's segment, or None if the paragraph has nothing to translate."""
@@ -261,7 +268,7 @@ class OoxmlReader(XmlReader):
             return None
         render = partial(_render_runs, base=base)
         before, after = "".join(paragraph.before), "".join(paragraph.after)
-        return self.template.add(SegmentMark(segment, render, before, after))
+        return self.template.add(MarkedSegment(segment, render, before, after))
 
     def _read_children(self, children: Sequence[XmlNode], paragraph: _Paragraph, depth: int = 0) -> None:
         fields = _match_fields(children)
@@ -274,7 +281,7 @@ class OoxmlReader(XmlReader):
                 continue
             if part == "whole":
                 paragraph.items.append(self.markup(child))
-            elif part:  # the field began in an earlier paragraph
+            elif part:  # "separate" or "end" of a field that began in an earlier paragraph
                 follows_words = part == "end" and paragraph.last_run() is not None
                 (paragraph.after if follows_words else paragraph.before).append(self.markup(child))
             else:
@@ -427,12 +434,16 @@ def _field_part(node: XmlNode) -> str:
 
 
 def _file_prefix(source: XmlSource, node: XmlNode) -> str:
+    """Return the prefix of an element's name in the file, with a colon, or "" if the name has no prefix."""
     name = re.match(r"<([^\s/>]+)", source.raw(node.start, node.end))
     return f"{name[1].partition(':')[0]}:" if name and ":" in name[1] else ""
 
 
 def _character_of(node: XmlNode, prefix: str) -> str | None:
-    """Return the character for a tab, a break or a hyphen, or None if the node is something else."""
+    """Return the character for a tab, a break or a hyphen.
+
+    Return None if the node is something else, or a break with attributes that no character stands for.
+    """
     if not node.attributes:
         return _CHARACTERS.get(node.name)
     # If the element names of the file have no prefix, the prefix of the attribute is unknown.

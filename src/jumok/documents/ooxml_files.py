@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -23,7 +23,7 @@ from jumok.documents.workbook import (
     compute_on_load,
     formulas_use_column_names,
     has_text_results,
-    is_about_cells,
+    names_sheets_or_columns,
     read_cell_filter,
 )
 from jumok.documents.xml_tree import decode_xml
@@ -55,12 +55,13 @@ _WORKBOOK_TARGET = re.compile(r"""\sTarget=["']([^"'<>]*+(?<=\.xlsx))["'](?![^<>
 
 
 def _has_text(name: str, kind: str) -> bool:
+    """Return whether parts of this name contain text in a file of this kind: "docx", "pptx" or "xlsx"."""
     return re.fullmatch(_PART_NAMES[kind], name, re.IGNORECASE) is not None
 
 
 def _is_parsed(name: str, kind: str) -> bool:
-    """Return whether the XML of a part is parsed, because it has text or describes cells."""
-    return _has_text(name, kind) or (kind == "xlsx" and is_about_cells(name))
+    """Return whether a part is parsed, because it contains text, or the names of sheets or columns."""
+    return _has_text(name, kind) or (kind == "xlsx" and names_sheets_or_columns(name))
 
 
 def _read(data: bytes, kind: str) -> ZipDocument:
@@ -99,7 +100,7 @@ def _read_parts(
 
 
 def _natural_order(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts slide2 before slide10."""
+    """Return a sort key that puts slide2 before slide10, and notesSlide1 before slide2."""
     return [(int(digits or 0), letters) for letters, digits in re.findall(r"(\D+)(\d*)", name)]
 
 
@@ -159,7 +160,9 @@ def _read_chart_workbook(data: bytes) -> _ChartWorkbook | None:
         with open_archive(data) as archive:
             cell_filter = read_cell_filter(archive)
             if not formulas_use_column_names(archive):
-                without_columns = replace(cell_filter, columns=frozenset())
+                without_columns = CellFilter(
+                    compared_texts=cell_filter.compared_texts, searched_texts=cell_filter.searched_texts
+                )
                 parts = _read_parts(archive, "xlsx", without_columns, renames_columns=True)
                 if all(map(without_columns.is_translated, filter(has_letters, cell_filter.columns))):
                     return _ChartWorkbook(ZipDocument(data, parts), cell_filter.columns)

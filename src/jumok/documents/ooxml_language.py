@@ -1,6 +1,6 @@
 """Set the language that DOCX and PPTX files declare: proofing language, direction, and East Asian font.
 
-Only attributes and empty elements are edited. The XML is edited as text.
+The XML is edited as text. Only attributes change, and elements with properties are added.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def ooxml_language_setter(name: str) -> LanguageSetter | None:
     if name == "word/styles.xml":
         return partial(_edit, edit=_set_default_run)
     if name == "word/settings.xml":
-        return partial(_edit, edit=_set_theme_font)
+        return partial(_edit, edit=_set_theme_language)
     if re.fullmatch(r"ppt/(slides|notesSlides)/[^/]+\.xml", name):
         return partial(_edit, edit=_set_slide)
     return None
@@ -43,7 +43,7 @@ def _language_attribute(language: str) -> str:
 
 
 def _set_default_run(styles: str, language: str) -> str:
-    """Set the language, the font and the direction that all runs inherit."""
+    """Set the language, the font and the direction that all runs and paragraphs inherit."""
     defaults = re.search(r"<w:docDefaults>.*?</w:docDefaults>", styles, re.DOTALL)
     if defaults is None:
         return styles
@@ -101,13 +101,15 @@ def _set_right_to_left(block: str) -> str:
     )
 
 
-def _set_theme_font(settings: str, language: str) -> str:
+def _set_theme_language(settings: str, language: str) -> str:
+    """Set the language for which Word chooses a font of the theme, if the settings name such a language."""
     if "<w:themeFontLang" not in settings:
         return settings
     return _set_element(settings, "w:themeFontLang", _language_attribute(language), locale_of(language))
 
 
 def _set_slide(slide: str, language: str) -> str:
+    """Set the language that runs of a slide declare, and the direction of its paragraphs."""
     slide = re.sub(
         r"""(<a:(?:rPr|endParaRPr|defRPr)\b[^<>]*?\slang=")[^"]*(?=")""",
         rf"\g<1>{locale_of(language)}",

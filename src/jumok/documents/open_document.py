@@ -1,7 +1,7 @@
 """ODT and ODP: paragraphs and headings are segments. Spans and links move with their words.
 
-A span whose style only records an editing session is ignored. The deleted text of tracked changes is in
-<text:tracked-changes>, which is copied.
+The tags of a span whose style only records an editing session are dropped if its paragraph is translated. The
+deleted text of tracked changes is in <text:tracked-changes>, which is copied.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
 from jumok.documents.languages import east_asian_font, is_east_asian, is_right_to_left, locale_of
-from jumok.documents.marked_template import SegmentMark, render_tags
+from jumok.documents.marked_template import MarkedSegment, render_tags
 from jumok.documents.segment import LINE_BREAK, TAB, Element, SegmentBuilder, has_letters
 from jumok.documents.xml_reader import XmlReader, escape_xml
 from jumok.documents.xml_tree import decode_xml, read_xml
@@ -69,7 +69,7 @@ class _Reader(XmlReader):
             return None
         name = re.match(r"<([^\s/>:]+):", self.source.raw(node.start, node.content_start))
         render = partial(render_tags, encode=partial(_encode, prefix=name[1] if name else "text"))
-        return self.template.add(SegmentMark(segment, render, "".join(before), "".join(after)))
+        return self.template.add(MarkedSegment(segment, render, "".join(before), "".join(after)))
 
     def _read_inline(
         self, node: XmlNode, builder: SegmentBuilder, before: list[str], after: list[str]
@@ -103,7 +103,7 @@ def _count_spaces(node: XmlNode) -> int:
 
 
 def _styles_without_formatting(root: XmlNode) -> frozenset[str]:
-    """Return the text styles with which LibreOffice only records editing sessions."""
+    """Return the text styles that have no properties, or with which LibreOffice records editing sessions."""
     names = []
     for node in root.walk():
         if node.name == "style:style" and node.attributes.get("style:family") == "text":

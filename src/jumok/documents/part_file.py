@@ -1,7 +1,7 @@
 """Stores the finished blocks of a long translation on disk, for example in `report.ko.docx.part`.
 
     part = PartFile(path, key)          the key identifies the input, the model and the options
-    part.done                           results by name, including results of earlier processes
+    part.results                        results by name, including results of earlier processes
     part.add("3", result)               appends a result and flushes it to the disk
     part.remove()                       deletes the file, after the document has been written
     part.close()                        releases the lock; must always be called
@@ -9,7 +9,8 @@
 The file has one JSON value per line. The first line is the key. Every other line is [name, result, digest].
 If a process is killed, the last line may be incomplete. The next process removes this line. A file with a
 different key belongs to another translation. A file without a key was not written by jumok. Both kinds of
-files are refused unless `overwrite` is true.
+files are refused unless `overwrite` is true. A file that ends within its key is replaced, because a process
+was killed while it wrote the key.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def make_key(*content: Any) -> str:
 class PartFile:
     """The results of an incomplete translation, stored beside the file or folder that will be written.
 
-    A lock lets one process use the part file at a time. Two processes would cut off each other's results.
+    A lock lets one process use the part file at a time. Without the lock, two processes would cut off each
+    other's results.
     """
 
     def __init__(self, target: Path, key: str, *, overwrite: bool = False) -> None:
@@ -53,7 +55,7 @@ class PartFile:
         self._header = json.dumps({_KEY_NAME: key}).encode() + b"\n"
         self._lock = self._acquire_lock(target)
         try:
-            self.done, self._length = self._read(overwrite=overwrite)
+            self.results, self._length = self._read(overwrite=overwrite)
         except BaseException:
             self.close()
             raise
@@ -70,7 +72,7 @@ class PartFile:
                 self._length += file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
-        self.done[name] = result
+        self.results[name] = result
 
     def remove(self) -> None:
         with disk_errors(self.path, "Everything is translated."):
@@ -84,6 +86,7 @@ class PartFile:
             self._lock.release()
 
     def _acquire_lock(self, target: Path) -> BaseFileLock | None:
+        """Return the lock, or None if the file system has no locks."""
         with disk_errors(self._lock_file, "Nothing has been translated."):
             make_folder(target.parent)
             try:
@@ -100,27 +103,28 @@ class PartFile:
 
     def _read(self, *, overwrite: bool) -> tuple[dict[str, Any], int]:
         """Return the stored results, and the length of the intact part of the file."""
-        done: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         header, rest = self._read_file()
         if header != self._header:
             # A killed process may have written only the beginning of the header. Such a file is replaced.
             if not overwrite and not self._header.startswith(header):
                 self._refuse(header)
-            return done, 0
+            return results, 0
         length = len(header)
-        with suppress(ValueError, TypeError):
+        with suppress(ValueError, TypeError):  # a damaged line ends the intact part
             for line in rest.splitlines(keepends=True):
                 name, result, digest = json.loads(line)
                 if not line.endswith(b"\n") or digest != make_key(self._key, name, result):
                     break
-                done[name] = result
+                results[name] = result
                 length += len(line)
-        return done, length
+        return results, length
 
     def _read_file(self) -> tuple[bytes, bytes]:
         """Return the first bytes of the file, as many as the header has, and the rest of the file.
 
-        If the first bytes are not the expected header, the rest is not read, and b"" is returned for it.
+        If the first bytes are not the expected header, the rest is not read, and b"" is returned for it. If
+        there is no file, both are b"".
         """
         if self.path.exists() and not self.path.is_file():
             raise StorageError(f"{self.path} is not a file. Move it away, or choose another name with --out.")

@@ -49,7 +49,7 @@ class UntranslatedEntry:
             has_same_placeholders(message.text, text)
             for message, text in zip(self.messages, texts, strict=True)
         ):
-            comments += "#, fuzzy\n"  # an invented placeholder may crash the program: a person must check it
+            comments += "#, fuzzy\n"  # changed placeholders may crash the program: a person must check it
         # If the entry has several forms, the first form gets the translation of the singular, and every other
         # form gets the translation of the plural.
         filled = [
@@ -88,7 +88,7 @@ def _split_entries(text: str) -> Iterator[str]:
 
 
 def _read_untranslated(entry: str) -> UntranslatedEntry | None:
-    """Return the parsed entry, or None if it has a translation or is not an entry."""
+    """Return the parsed entry, or None if it is no entry, or if any of its forms has a translation."""
     comments, msgid_lines = [], []
     strings: dict[str, list[str]] = {}
     keyword = ""

@@ -90,7 +90,7 @@ def is_document(file_name: str) -> bool:
 
 
 def is_refused(file_name: str) -> bool:
-    """Return whether a file is of a known type that is not translated, such as PDF."""
+    """Return whether a name has the suffix of a document type that jumok cannot translate, such as PDF."""
     return _suffix_of(file_name) in _ADVICE
 
 
@@ -133,6 +133,6 @@ def _check_size(
         num_syntax_characters += document_format.count_syntax_characters(part)
     if max_syntax_characters is not None and num_syntax_characters > max_syntax_characters:
         raise DocumentTooLargeError(
-            f"The file has {num_syntax_characters:,} tags, entities and line ends. At most "
-            f"{max_syntax_characters:,} are allowed. Send it in parts."
+            f"The file has {num_syntax_characters:,} tags, entities, line ends and other marks of syntax. At "
+            f"most {max_syntax_characters:,} are allowed. Send it in parts."
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.documents.segment_codes import Code, SegmentText
+from jumok.documents.segment_codes import Code, TextWithCodes
 from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Segment:
             written, space = position, space or " " * element.space_after
         with_codes = "".join([*pieces, space, self.text[written:]])
         # A NUL marks a choice or a nested segment. The text of such a segment is returned without codes.
-        return self.text if "\0" in with_codes else SegmentText(self.text, with_codes, codes)
+        return self.text if "\0" in with_codes else TextWithCodes(self.text, with_codes, codes)
 
     def tags(self) -> list[tuple[int, Tag]]:
         """Return the tags of the elements and their positions in the text, in the order of the file."""
@@ -165,7 +165,7 @@ class SegmentBuilder:
 
 
 def is_unchanged(segment: Segment, translation: SegmentTranslation) -> bool:
-    """Return whether the translation equals the source text."""
+    """Return whether the translation equals the source text and is not from a translation memory."""
     return translation.text == segment.text and translation.pieces is None
 
 
@@ -340,7 +340,7 @@ def _without_stray_punctuation(
         for element in ancestors
     }
 
-    def touching(indices: Iterable[int]) -> dict[int, set[Element]]:
+    def connected_elements(indices: Iterable[int]) -> dict[int, set[Element]]:
         """Return the elements of each word, in the direction given by `indices`.
 
         For punctuation, return only the elements that also enclose the preceding word in this direction.
@@ -354,7 +354,7 @@ def _without_stray_punctuation(
         return elements_by_index
 
     indices = range(len(ancestors_of_words))
-    forward, backward = touching(indices), touching(reversed(indices))
+    forward, backward = connected_elements(indices), connected_elements(reversed(indices))
     return [
         tuple(
             element
@@ -395,13 +395,13 @@ Anchors = dict[int, list[tuple[Element, Ancestors]]]
 def _anchor_elements(
     segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], placed_elements: set[Element]
 ) -> tuple[Anchors, Anchors]:
-    """Return where to write the elements that enclose no target word.
+    """Return where to write the atomic elements, and the other elements that enclose no target word.
 
     The first result has the elements to write before a word, the second result those to write after a word.
 
     An image stays before the word that follows it in the source. A footnote stays after the word to which it
-    is attached. An atomic element at the start of the segment stays at the start. Elements that are not
-    followed by an aligned word have the index `len(words)`.
+    is attached. An atomic element at the start of the segment stays at the start. In the first result, the
+    elements behind the last aligned word have the index `len(words)`.
     """
     indices = {word: index for index, word in enumerate(words)}
     first_target: dict[int, int] = {}  # start of a source word → index of the first word aligned to it

@@ -1,6 +1,6 @@
 """The codes of a segment are its placeholders and tags. The texts of a translation memory contain codes.
 
-    text = SegmentText("Hello, !", "Hello, {name}!", (Code("{name}"),))
+    text = TextWithCodes("Hello, !", "Hello, {name}!", (Code("{name}"),))
     split_at_codes(text, "{name} 님, 안녕하세요!")   [0, " 님, 안녕하세요!"], where 0 is the first code
 
 The model translates text without codes, and word alignment places the codes. A translation from the memory
@@ -27,14 +27,17 @@ class Code(NamedTuple):
     partner: int | None = None
 
 
-class SegmentText(str):
-    """The text of a segment that has codes. Only a translation memory uses the codes."""
+class TextWithCodes(str):
+    """The text of a segment that has codes. Only a translation memory uses the codes.
+
+    Another process receives the text as a `str` without codes.
+    """
 
     __slots__ = ("codes", "with_codes")
     with_codes: str
     codes: tuple[Code, ...]
 
-    def __new__(cls, text: str, with_codes: str, codes: Sequence[Code]) -> SegmentText:
+    def __new__(cls, text: str, with_codes: str, codes: Sequence[Code]) -> TextWithCodes:
         self = super().__new__(cls, text)
         self.with_codes, self.codes = with_codes, tuple(codes)
         return self
@@ -43,7 +46,7 @@ class SegmentText(str):
         return str, (str(self),)
 
 
-def split_at_codes(source: SegmentText, target: str) -> list[Piece] | None:
+def split_at_codes(source: TextWithCodes, target: str) -> list[Piece] | None:
     """Split a translation of the segment at its codes. Each code is replaced by its index in the source.
 
     Return None if `target` does not have exactly the codes of the source, or if its tags are not nested.

@@ -3,9 +3,10 @@ r"""The text of a subtitle, separate from the codes that tell players how and wh
     {\an8}<i>Where is he?</i>                      {\an8}<i>그는 어디 있어요?</i>
     - At {\b1}home{\b0}.                           - {\b1}집에{\b0}요.
 
-Codes that style words move with the words. Other codes stay in place. The lines of one speaker are one
-segment, and the translation is wrapped into the same number of lines. A dash or a voice tag such as <v Ann>
-marks a new speaker.
+Codes that style words move with the words. Other codes stay at the start of the words, or move with the word
+to which they are attached. The lines of one speaker are one segment, and the translation is wrapped into the
+same number of lines, or fewer if it has fewer words. A dash or a voice tag such as <v Ann> marks a new
+speaker.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _MUSIC_NOTE = r"[♩♪♫♬]"
 _DASH = r"[-‐–—]++(?!\d)"  # not before a digit, where it is a minus sign
 _NOT_TEXT = re.compile(f"{_CODE}|{_MUSIC_NOTE}")
 _STYLE = re.compile(r"\{\\([bius])([01])\}|\{(/?)([bius])\}")
+# Tags and codes, which players do not show.
 _HIDDEN = re.compile(rf"<[^<>]*+>|{_CODE}")
 _VOICE = re.compile(r"\s*+<v[\s.>]", re.IGNORECASE)
 # The pieces of a subtitle are separated by a line break, or by white space before a voice tag.
@@ -50,6 +52,7 @@ class Utterance:
     space_before: str = ""
     """The white space before the words in the file."""
     has_entities: bool = False
+    """Whether "&amp;" stands for "&" in the file, as in WebVTT."""
 
     @property
     def segments(self) -> list[str]:
@@ -99,15 +102,15 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
         for kind in (TokenKind.OPENING, TokenKind.CLOSING)
     )
     utterances = []
-    still_open: list[HtmlToken] = []
+    open_tags: list[HtmlToken] = []
     for start, end in pairwise([*_speaker_starts([piece for _, piece in pieces]), len(pieces)]):
-        spoken = "".join(space + piece for space, piece in pieces[start:end]).removeprefix(pieces[start][0])
-        num_lines = 1 + spoken.count("\n")
-        spoken = spoken if has_entities else spoken.replace("&", "&amp;")
+        speech = "".join(space + piece for space, piece in pieces[start:end]).removeprefix(pieces[start][0])
+        num_lines = 1 + speech.count("\n")
+        speech = speech if has_entities else speech.replace("&", "&amp;")
         if _VOICE.match(pieces[start][1]):  # a voice tag ends the text of the previous voice
-            still_open = [tag for tag in still_open if tag.closing != "</v>"]
-        tokens = [*still_open, *_separate_dash(_tokenize(spoken, opening_names & closing_names))]
-        still_open = _open_tags(tokens)
+            open_tags = [tag for tag in open_tags if tag.closing != "</v>"]
+        tokens = [*open_tags, *_separate_dash(_tokenize(speech, opening_names & closing_names))]
+        open_tags = _tags_without_end(tokens)
         utterances.append(Utterance(read_tokens(tokens), num_lines, pieces[start][0], has_entities))
     return Cue(utterances, text)
 
@@ -116,20 +119,20 @@ def _speaker_starts(pieces: Sequence[str]) -> Iterator[int]:
     """Yield 0, and the index of each piece that begins with a mark of a new speaker or a song.
 
     The marks are a voice tag after spoken text, and a dash or a music note after the end of a sentence. Once
-    a speaker has begun with a dash or a note, every dash and note counts.
+    a speaker has begun with a dash or a note, every dash and note at the start of a piece counts.
     """
-    previous = spoken = ""
+    last_piece = speech = ""  # the visible text of the last piece, and of the current speaker
     has_speakers = False
     for index, piece in enumerate(pieces):
         visible = _HIDDEN.sub("", piece)
         has_mark = _SPEAKER_START.match(visible) is not None
-        has_voice = _VOICE.match(piece) is not None and bool(spoken.strip())
-        if index == 0 or has_voice or (has_mark and (has_speakers or _SENTENCE_END.search(previous))):
+        has_voice = _VOICE.match(piece) is not None and bool(speech.strip())
+        if index == 0 or has_voice or (has_mark and (has_speakers or _SENTENCE_END.search(last_piece))):
             has_speakers = has_speakers or has_mark
-            spoken = ""
+            speech = ""
             yield index
-        previous = visible
-        spoken += visible
+        last_piece = visible
+        speech += visible
 
 
 def _base_name(name: str) -> str:
@@ -187,23 +190,23 @@ def _separate_dash(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken]:
             yield token._replace(raw=text)
 
 
-def _open_tags(tokens: Sequence[HtmlToken]) -> list[HtmlToken]:
-    """Return the tags that are still open at the end. They also enclose the words of the next speaker."""
-    still_open: list[HtmlToken] = []
+def _tags_without_end(tokens: Sequence[HtmlToken]) -> list[HtmlToken]:
+    """Return the start tags without an end tag. They also enclose the words of the next speaker."""
+    open_tags: list[HtmlToken] = []
     names = OpenNames()
     for token in tokens:
         if token.kind is TokenKind.OPENING:
             names.push(token.name)
-            if len(still_open) < MAX_DEPTH:
-                still_open.append(token)
+            if len(open_tags) < MAX_DEPTH:
+                open_tags.append(token)
         elif token.kind is TokenKind.CLOSING:
             names.close(token.name)
-            del still_open[len(names) :]
-    return still_open
+            del open_tags[len(names) :]
+    return open_tags
 
 
 def _wrap(text: str, num_lines: int) -> list[str]:
-    """Wrap into lines of about the same visible length, without breaking a tag."""
+    """Wrap into at most `num_lines` lines of about the same visible length, without breaking a tag."""
     lines: list[list[str]] = [[]]
     width = _visible_length(text) / num_lines
     # The length of the last line. It starts at -1, because each word adds 1 for the space before the word,

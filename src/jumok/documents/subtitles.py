@@ -1,8 +1,8 @@
 """Subtitles of SubRip (.srt) and WebVTT (.vtt): a cue is the text below a line with times.
 
 In WebVTT, an empty line ends a cue. Notes, styles and regions have no times, so they are copied. In SubRip,
-which has no notes, styles or regions, an empty line does not end a cue. A cue ends at the next number and
-times.
+which has no notes, styles or regions, an empty line does not end a cue. A cue ends at the next line with
+times, or at the number above this line.
 """
 
 from __future__ import annotations

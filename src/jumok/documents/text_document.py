@@ -1,6 +1,7 @@
 """Documents that are text files: they are decoded, parsed into a template of segments, and encoded again.
 
-A byte order mark and the line ends of the file are preserved.
+A byte order mark and the line ends of the file are preserved. In a format that is read line by line, all line
+ends of a file that mixes "\\r\\n" and "\\n" become "\\r\\n".
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class CompositeTemplate:
 
     parts: list[str | TextTemplate]
     line_end: str = "\n"
-    """The line end of the file. In `parts`, lines end in a line feed."""
+    """The line end of the new file. It replaces each line feed in `parts`."""
 
     @property
     def segments(self) -> list[str]:
@@ -125,6 +126,7 @@ def declare_utf8(text: str, declaration: str) -> str:
 
 
 def line_end_of(text: str) -> str:
+    """Return "\\r\\n" if any line ends in it, else "\\n"."""
     return "\r\n" if "\r\n" in text else "\n"
 
 

@@ -39,11 +39,11 @@ _COLUMNS = {
 _FORMULA = re.compile(
     r"<(?:\w++:)?(?:c(?P<cell>\s[^<>]*+)>(?=\s*+<(?:\w++:)?f[\s>])"
     r"|(?:conditionalFormatting|dataValidation)(?P<rule>\s[^<>]*+)>"
-    r"|definedName(?P<name>\s[^<>]*+)>(?P<constant>[^<]++)"
+    r"|definedName(?P<name>\s[^<>]*+)>(?P<definition>[^<]++)"
     r"|(?:f|formula[12]?)(?:\s[^<>]*+)?>(?P<formula>[^<]++))"
 )
-"""Matches the start tag of a cell with a formula, of a rule, or of a name, and the formulas themselves. A
-formula in a cell or a rule is a match of its own, after the match of the cell or rule."""
+"""Matches the start tag of a cell with a formula, the start tag of a rule, a name with its definition, and a
+formula. A formula in a cell or a rule is a match of its own, after the match of the cell or rule."""
 _PLACE = re.compile(r"""\s(?:r|sqref|name)=["']([^"']*)""")
 _TOKEN = re.compile(
     r'"(?P<text>(?:[^"]|"")*+)"|(?P<function>[A-Za-z_][\w.]*)\(|(?P<open>[({])|(?P<close>[)}])'
@@ -76,41 +76,41 @@ class CellFilter:
     """Decides which cells are not translated, and stores the reasons."""
 
     columns: frozenset[str] = frozenset()
-    """The names of columns."""
-    compared: Mapping[str, FormulaText] = field(default_factory=dict)
+    """The names of the columns of tables and pivot tables."""
+    compared_texts: Mapping[str, FormulaText] = field(default_factory=dict)
     """The texts that formulas compare with whole cells. The keys are the texts, casefolded."""
-    searched: Sequence[FormulaText] = ()
+    searched_texts: Sequence[FormulaText] = ()
     """The texts that formulas search for inside cells."""
-    _excluded: dict[str, str] = field(default_factory=dict)  # text of a cell → location of the formula
-    _translated: dict[str, None] = field(default_factory=dict)
+    _excluded_cells: dict[str, str] = field(default_factory=dict)  # text of a cell → location of the formula
+    _translated_cells: dict[str, None] = field(default_factory=dict)  # the texts of the cells
 
-    def excludes(self, text: str) -> bool:
-        """Return whether a cell with this text is not translated."""
+    def add_cell(self, text: str) -> bool:
+        """Store the text of a cell for `is_translated` and `notes`. Return whether the cell is translated."""
         text = text.strip()
         if text in self.columns:
-            return True
-        formula_text = self.compared.get(text.casefold())
+            return False
+        formula_text = self.compared_texts.get(text.casefold())
         if formula_text is not None and has_letters(text):
-            self._excluded.setdefault(text, formula_text.location)
-            return True
-        self._translated[text] = None
-        return False
+            self._excluded_cells.setdefault(text, formula_text.location)
+            return False
+        self._translated_cells[text] = None
+        return True
 
     def is_translated(self, text: str) -> bool:
-        """Return whether one of the cells read so far has this text and is translated."""
-        return text.strip() in self._translated and has_letters(text)
+        """Return whether one of the cells added so far has this text and is translated."""
+        return text.strip() in self._translated_cells and has_letters(text)
 
     def notes(self) -> list[str]:
-        """Return remarks for the reader of the translation. Call this after all cells have been read."""
+        """Return remarks for the reader of the translation. Call this after all cells have been added."""
         notes = []
-        if self._excluded:
-            listed = _list_texts(self._excluded.items())
+        if self._excluded_cells:
+            listed = _list_texts(self._excluded_cells.items())
             notes.append(f"These cells are not translated, because formulas compare with them: {listed}")
-        texts = "\n".join(self._translated).casefold()
+        texts = "\n".join(self._translated_cells).casefold()
         to_check = {
-            searched.text: searched.location
-            for searched in self.searched
-            if _longest_literal(searched.text) in texts
+            searched_text.text: searched_text.location
+            for searched_text in self.searched_texts
+            if _longest_literal(searched_text.text) in texts
         }
         if to_check:
             listed = _list_texts(to_check.items())
@@ -118,26 +118,30 @@ class CellFilter:
         return notes
 
 
-def is_about_cells(name: str) -> bool:
-    """Return whether a part is the workbook part, its relations, or a part with the names of columns."""
+def names_sheets_or_columns(name: str) -> bool:
+    """Return whether a part with this name lists names of sheets or columns.
+
+    The workbook part and its relations list sheets. The parts of tables and pivot tables list columns.
+    """
     return name in (WORKBOOK_PART, _RELATIONS) or any(re.fullmatch(pattern, name) for pattern in _COLUMNS)
 
 
 def read_cell_filter(archive: ZipFile) -> CellFilter:
-    """Return the texts that formulas, rules, tables and pivot tables of a workbook refer to."""
-    compared: dict[str, FormulaText] = {}
-    searched: dict[str, FormulaText] = {}
+    """Return a filter for the texts that formulas, rules, tables and pivot tables of a workbook refer to."""
+    compared_texts: dict[str, FormulaText] = {}
+    searched_texts: dict[str, FormulaText] = {}
     for formula_text in _formula_texts(archive):
-        texts = searched if formula_text.is_part else compared
+        texts = searched_texts if formula_text.is_part else compared_texts
         texts.setdefault(formula_text.text.strip().casefold(), formula_text)
-    words = [word for word in searched.values() if _is_word(_longest_literal(word.text))]
-    return CellFilter(_column_names(archive), compared, words[:_MAX_SEARCHED])
+    words = [word for word in searched_texts.values() if _is_word(_longest_literal(word.text))]
+    return CellFilter(_column_names(archive), compared_texts, words[:_MAX_SEARCHED])
 
 
 def has_text_results(archive: ZipFile) -> bool:
-    """Return whether formulas have texts as results.
+    """Return whether cells have texts as the results of formulas.
 
-    By default, Excel does not compute formulas when it opens a file, so the old results would be shown.
+    By default, Excel does not compute formulas when it opens a file, so the old results would be shown. Some
+    programs write all strings as if they were results of formulas. Such cells count as well.
     """
     result = re.compile(rb"<(?:\w+:)?c\s[^<>]*?\bt=\"str\"")
     return any(result.search(read_part(archive, name)) for name in _sheet_parts(archive))
@@ -146,14 +150,19 @@ def has_text_results(archive: ZipFile) -> bool:
 def formulas_use_column_names(archive: ZipFile) -> bool:
     """Return whether formulas refer to columns by their names, as in `Table1[Price]`."""
     reference = re.compile(rb"<(?:\w++:)?(?:f|calculatedColumnFormula)(?:\s[^<>]*+)?>[^<\[]*+\[")
-    names = [*_sheet_parts(archive), *filter(is_about_cells, archive.namelist())]
+    names = [*_sheet_parts(archive), *filter(names_sheets_or_columns, archive.namelist())]
     return any(reference.search(read_part(archive, name)) for name in names)
 
 
 def compute_on_load(workbook: bytes) -> bytes:
-    """Edit the part xl/workbook.xml so that Excel computes all formulas when it opens the file."""
-    properties = re.compile(rb"<(?:\w+:)?calcPr\b(?![^<>]*\sfullCalcOnLoad=)")
-    return properties.sub(rb'\g<0> fullCalcOnLoad="1"', workbook, count=1)
+    """Edit the part xl/workbook.xml so that Excel computes all formulas when it opens the file.
+
+    A part without the element calcPr is returned unchanged.
+    """
+    setting = re.compile(rb"(<(?:\w+:)?calcPr\b[^<>]*?\sfullCalcOnLoad=[\"'])[^\"'<>]*+")
+    if setting.search(workbook):
+        return setting.sub(rb"\g<1>1", workbook, count=1)
+    return re.sub(rb"<(?:\w+:)?calcPr\b", rb'\g<0> fullCalcOnLoad="1"', workbook, count=1)
 
 
 def _column_names(archive: ZipFile) -> frozenset[str]:
@@ -202,7 +211,7 @@ def _formula_texts(archive: ZipFile) -> Iterator[FormulaText]:
                 place = _PLACE.search(tag)
                 location = unescape(place[1]) if place else ""
                 location = location if match["name"] else f"{sheet}!{location}"
-            formula = match["formula"] or match["constant"]
+            formula = match["formula"] or match["definition"]
             if formula and ('"' in formula or "&quot;" in formula):
                 for text, is_part in _compared_texts(unescape(formula).strip()):
                     yield FormulaText(text, location, is_part)
@@ -211,15 +220,19 @@ def _formula_texts(archive: ZipFile) -> Iterator[FormulaText]:
 def _compared_texts(formula: str) -> Iterator[tuple[str, bool]]:
     """Yield the texts that a formula compares with the texts of cells, or searches for in them.
 
-    Also yield whether the formula compares the text only with a part of a cell's text.
+    Also yield whether the formula compares the text with a part of a cell's text, not with the whole text.
     """
     tokens = list(_TOKEN.finditer(formula))
-    if len(tokens) == 1:  # a constant, or the choices of a list
+    # A formula that is a single text is a constant of a rule or a name, or has the choices of a list. If a
+    # cell has such a formula (="Open"), its result is not translated, so cells with the same text stay equal.
+    if len(tokens) == 1:
         for text in _unquote(tokens[0]["text"] or "").split(","):
             yield text, False
         return
     cuts_texts = not _CUTTING.isdisjoint(map(_function_of, tokens))
-    around = [""]  # for each open bracket its function, or "=" if the bracket follows a comparison operator
+    # For each open bracket its function, or "=" if it follows a comparison operator, or else the entry of the
+    # bracket around it.
+    around = [""]
     after_operator = False
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         if token["function"]:

@@ -4,8 +4,9 @@ A target that copies the source is filled in if its state says that it is untran
 XLIFF 1.2, a unit may be divided into segments (`<mrk mtype="seg">` in seg-source). Each segment is filled in
 separately. A new translation gets the state "translated". If the placeholders of the translation differ from
 those of the source, it gets the state "needs-review-translation" in XLIFF 1.2, and the state "initial" in
-XLIFF 2. In XLIFF 2, segments with the state translated, reviewed or final are copied. Units and groups with
-translate="no" are copied as well.
+XLIFF 2. A segment of XLIFF 1.2 has no state, so it gets the comment "needs-review-translation". In XLIFF 2,
+segments with the state translated, reviewed or final are copied. Units and groups with translate="no" are
+copied as well.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
-from jumok.documents.marked_template import SegmentMark
+from jumok.documents.marked_template import MarkedSegment
 from jumok.documents.message import add_message, has_same_placeholders, pair_up
 from jumok.documents.segment import Element, SegmentBuilder, has_letters
 from jumok.documents.xml_document import read_xml_file
@@ -53,7 +54,9 @@ class _Reader(XmlReader):
     def _read_paragraph(self, node: XmlNode) -> str:
         if not self._is_translatable(node):
             return self.source.raw_node(node)
-        return self._read_segment(node) if node.name == "segment" else super()._read_paragraph(node)
+        if node.name == "segment":
+            return self._read_segment_of_xliff_2(node)
+        return super()._read_paragraph(node)
 
     def _is_translatable(self, node: XmlNode) -> bool:
         """Return whether a unit is translated.
@@ -69,19 +72,19 @@ class _Reader(XmlReader):
                     self._translatable[child] = value != "no" if value else self._translatable[parent]
         return self._translatable[node]
 
-    def _read_segment(self, node: XmlNode) -> str:
+    def _read_segment_of_xliff_2(self, node: XmlNode) -> str:
         """Read a segment of XLIFF 2.x. A mark replaces the whole segment, because its tag also changes."""
         raw = self.source.raw_node(node)
         source, target = node.find("source"), node.find("target")
         if source is None or node.attributes.get("state") in _FINISHED_STATES:
             return raw
         if target is not None and _is_copy(source, target, node):
-            target.children = []
+            target.children = []  # a copy of the source is treated as an empty target
         if target is not None and (target.content().strip() or _has_elements(target)):
             return raw
         before, after = self._around_target(node, target)
         render = partial(
-            _render_whole_segment,
+            _render_segment_of_xliff_2,
             start_tag=self.source.raw(node.start, node.content_start),
             before=before + self._opening(node, target),
             after=_closing(self._opening(node, target)) + after + self.source.closing(node),
@@ -90,14 +93,14 @@ class _Reader(XmlReader):
         return self._add_segment(source, render) or raw
 
     def read_content(self, node: XmlNode) -> str | None:
-        source, segmented, target = (node.find(name) for name in ("source", "seg-source", "target"))
+        source, seg_source, target = (node.find(name) for name in ("source", "seg-source", "target"))
         if source is None:
             return None
         if target is not None and _is_copy(source, target, node):
-            target.children = []
+            target.children = []  # a copy of the source is treated as an empty target
         opening = self._opening(node, target)
-        if segmented is not None and _segments_of(segmented):
-            new = self._fill_segments(segmented, target, opening)
+        if seg_source is not None and _segments_of(seg_source):
+            new = self._fill_segments_of_xliff_1(seg_source, target, opening)
         elif target is not None and (target.content().strip() or _has_elements(target)):
             return None
         else:
@@ -121,15 +124,18 @@ class _Reader(XmlReader):
         segment = builder.finish()
         if not has_letters(segment.text):
             return None
-        return self.template.add(SegmentMark(segment, render, fills_target=True))
+        return self.template.add(MarkedSegment(segment, render, fills_target=True))
 
-    def _fill_segments(self, segmented: XmlNode, target: XmlNode | None, opening: str) -> str | None:
+    def _fill_segments_of_xliff_1(
+        self, seg_source: XmlNode, target: XmlNode | None, opening: str
+    ) -> str | None:
         """Return the target with marks in its empty segments, or None if no segment is to be translated.
 
         If the target has no segments, the segments of the source are copied into it.
         """
-        sources = _segments_of(segmented)
-        frame = segmented if target is None or not target.children else target
+        sources = _segments_of(seg_source)
+        # The markup around the new segments is copied from this element.
+        frame = seg_source if target is None or not target.children else target
         marks: list[str] = []
         pieces = [_with_state(opening, "translated")]
         position = frame.content_start
@@ -138,7 +144,9 @@ class _Reader(XmlReader):
                 continue
             source = sources[mid]
             start = self.source.opening(segment)
-            mark = self._add_segment(source, partial(_render_segment, opening=start, source=source.content()))
+            mark = self._add_segment(
+                source, partial(_render_segment_of_xliff_1, opening=start, source=source.content())
+            )
             if mark is not None:
                 marks.append(mark)
             copy = start + self.source.raw(source.content_start, source.content_end)
@@ -187,7 +195,7 @@ def _is_copy(source: XmlNode, target: XmlNode, unit: XmlNode) -> bool:
 
 
 def _segments_of(node: XmlNode) -> dict[str, XmlNode]:
-    """Return the marked segments of a unit by their ids."""
+    """Return the segments of a unit of XLIFF 1.2 (<mrk mtype="seg">) by their ids."""
     return {
         child.attributes.get("mid", ""): child
         for child in node.walk()
@@ -219,7 +227,7 @@ def _render_target(pieces: Iterable[str | Tag], *, opening: str, source: str) ->
     return f"{opening}{content}{_closing(opening)}"
 
 
-def _render_whole_segment(
+def _render_segment_of_xliff_2(
     pieces: Iterable[str | Tag], *, start_tag: str, before: str, after: str, source: str
 ) -> str:
     """Write a segment of XLIFF 2.x with its new state. The old subState is removed with the old state."""
@@ -229,8 +237,8 @@ def _render_whole_segment(
     return f"{start_tag[:-1]} {state}>{before}{content}{after}"
 
 
-def _render_segment(pieces: Iterable[str | Tag], *, opening: str, source: str) -> str:
-    """Write a segment without its end tag. A segment has no state, so a comment asks for a review."""
+def _render_segment_of_xliff_1(pieces: Iterable[str | Tag], *, opening: str, source: str) -> str:
+    """Write a segment of XLIFF 1.2 without its end tag. It has no state, so a comment asks for a review."""
     content = render_xml(pieces)
     if not _keeps_placeholders(content, source):
         opening = f'{opening[:-1]} comment="{_NEEDS_REVIEW}">'

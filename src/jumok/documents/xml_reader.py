@@ -8,7 +8,7 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
-from jumok.documents.marked_template import MarkedTemplate, SegmentMark, render_tags
+from jumok.documents.marked_template import MarkedSegment, MarkedTemplate, render_tags
 from jumok.documents.message import is_address
 from jumok.documents.segment import Segment, has_letters
 from jumok.errors import DataError
@@ -82,6 +82,7 @@ class XmlReader(ABC):
         """Return the mark for the content of a paragraph, or None if there is nothing to translate."""
 
     def read(self) -> MarkedTemplate:
+        """Read the whole file."""
         source, root = self.source, self.source.root
         before, after = source.raw(0, root.start), source.data[root.end :].decode()
         self.template.markup = before + self.markup(root) + after
@@ -103,6 +104,7 @@ class XmlReader(ABC):
         return "".join([*pieces, self.source.raw(position, node.end)])
 
     def raw_content(self, node: XmlNode) -> str:
+        """Return the content of an element as it is in the file, with marks as in `markup`."""
         return "".join(map(self.markup, node.children))
 
     def opening(self, node: XmlNode) -> str:
@@ -115,7 +117,7 @@ class XmlReader(ABC):
         text = node.content()
         if not has_letters(text):
             return None
-        return self.template.add(SegmentMark(Segment(text, [], self.raw_content(node)), render_xml))
+        return self.template.add(MarkedSegment(Segment(text, [], self.raw_content(node)), render_xml))
 
     def _start_tag(self, node: XmlNode) -> str:
         tag = self.source.raw(node.start, node.content_start)
@@ -134,7 +136,7 @@ class XmlReader(ABC):
     def _mark_attribute(self, attribute: re.Match[str], to_translate: Mapping[_AttributeKey, str]) -> str:
         """Return an attribute with a mark for its value.
 
-        Equal values share a mark, so that equal runs stay equal.
+        Equal values share a mark. Otherwise runs with the same tooltip would differ, and would not be joined.
         """
         text = to_translate.get(_key_of(attribute[1]))
         if text is None:
@@ -142,7 +144,7 @@ class XmlReader(ABC):
         group = 2 if attribute[3] is None else 3
         raw = attribute[group]
         if raw not in self._mark_of_value:
-            mark = SegmentMark(Segment(text, [], raw), render_attribute)
+            mark = MarkedSegment(Segment(text, [], raw), render_attribute)
             self._mark_of_value[raw] = self.template.add(mark)
         start, end = attribute.start(group) - attribute.start(), attribute.end(group) - attribute.start()
         return attribute[0][:start] + self._mark_of_value[raw] + attribute[0][end:]
@@ -163,7 +165,7 @@ class XmlReader(ABC):
     def _marked_nodes(self, node: XmlNode) -> Iterator[XmlNode]:
         """Yield the outermost paragraphs inside an element, and other elements with attributes to translate.
 
-        Elements inside a paragraph are not yielded.
+        The element itself is yielded if it has such attributes. Elements inside a paragraph are not yielded.
         """
         pending = [node]
         while pending:

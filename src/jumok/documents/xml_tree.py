@@ -45,6 +45,7 @@ class XmlNode:
         return self.content_start == self.end
 
     def find(self, name: str) -> XmlNode | None:
+        """Return the first child with this name."""
         return next((child for child in self.children if child.name == name), None)
 
     def walk(self) -> Iterator[XmlNode]:
@@ -88,7 +89,7 @@ class XmlSource:
 def decode_xml(data: bytes) -> tuple[str, str]:
     """Return the text of an XML file and the name of its encoding.
 
-    The byte order mark or the XML declaration gives the encoding.
+    The byte order mark or the XML declaration gives the encoding. Without either, it is UTF-8.
     """
     reason = "although it says so"
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):

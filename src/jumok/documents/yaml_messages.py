@@ -35,6 +35,7 @@ _NOT_TEXT = re.compile(
     re.IGNORECASE,
 )
 _UNSUPPORTED_STARTS = tuple("&*!{[?%@`")
+# Matches texts that YAML reads as they are, without quotation marks.
 _SAFE_PLAIN = re.compile(r"[^\W\d_](?:[^:#\n]|:(?=\S)|(?<=\S)#)*(?<![\s:])")
 
 
@@ -53,7 +54,9 @@ def _parse(text: str) -> CompositeTemplate:
         parts.append(before)
         if _BLOCK.fullmatch(value):
             end = _end_of_block(lines, index, _indent_of_node(before))
-            parts += [f"{value}\n", _Block.read(lines[index:end], folded=value[0] == ">")]
+            parts.append(f"{value}\n")
+            if index < end:
+                parts += [_Block.read(lines[index:end], folded=value[0] == ">"), "\n"]
             index = end
         else:
             parts += [*_read_value(value, index), "\n"]
@@ -146,7 +149,7 @@ def _end_of_block(lines: Sequence[str], start: int, indent: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The lines of a block of text."""
+    """The lines of a block of text, without the line end of the last line."""
 
     raw: str
     indent: str
@@ -159,7 +162,7 @@ class _Block:
         text = "\n".join(line.removeprefix(indent) for line in lines)
         if folded:  # a single line break is a space
             text = re.sub(r"(?<=\S)\n(?=\S)", " ", text)
-        return cls("".join(f"{line}\n" for line in lines), indent, Message(text))
+        return cls("\n".join(lines), indent, Message(text))
 
     @property
     def segments(self) -> list[str]:
@@ -169,7 +172,7 @@ class _Block:
         text = self.message.fill(translations)
         if text == self.message.text:
             return self.raw
-        return "".join(f"{self.indent if line.strip() else ''}{line}\n" for line in text.split("\n"))
+        return "\n".join(f"{self.indent if line.strip() else ''}{line}" for line in text.split("\n"))
 
 
 def _encode_double(text: str) -> str:

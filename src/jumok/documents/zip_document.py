@@ -1,4 +1,4 @@
-"""Documents that are zip archives of XML files: only the parts with text are read and replaced.
+"""Documents that are zip archives of XML files: parts with text, or with a declared language, are replaced.
 
 Every other part is copied in its compressed form. The sizes of the parts are read from the directory of the
 archive and checked before any part is inflated.
@@ -28,6 +28,7 @@ MAX_DIRECTORY_BYTES = 2**20
 10,000 parts."""
 MAX_PART_BYTES = 128 * 2**20
 MAX_TOTAL_BYTES = 2**30
+"""Maximum sizes of one part and of all parts together, without compression."""
 MAX_RATIO = 200
 """A part of more than MAX_SAFE_BYTES may inflate to at most this many times its compressed size. XML of
 office programs inflates to 5 to 50 times its size. A zip bomb inflates to a thousand times its size."""
