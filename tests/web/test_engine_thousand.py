@@ -56,6 +56,7 @@ def whole_demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answers(engine: EngineProcess, operation: str, requests: list[dict[str, Any]]) -> Iterator[Any]:
+    """Yield the answer of the engine to each request. Fail if the engine refuses a request."""
     for message in engine.ask_all(operation, requests):
         assert "answer" in message, message
         yield message["answer"]

@@ -89,10 +89,10 @@ def test_each_sentence_of_a_text_can_be_looked_at(open_page: OpenPage, live: str
 
 
 @pytest.mark.parametrize("page_fixture", ["live", "demo"])
-def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
+def test_a_session_of_translating_changing_comparing_and_saving_has_no_error(
     open_page: OpenPage, page_fixture: str, axe: str, request: pytest.FixtureRequest
 ) -> None:
-    """A whole session, during which no error and no request to another host may occur."""
+    """A request to another host is an error, too."""
     page = open_page(request.getfixturevalue(page_fixture) + ATTENTION)
     wait_for_responses(page)
     page.evaluate(COLLECT_TEXTS, "partial")
