@@ -5,7 +5,8 @@ import { defineConfig, type Plugin } from "vite";
 
 const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Inline the script and the style into the page, and set a Content Security Policy that allows only these and no other hosts. */
+/** Inline the script and the style into the page, and set a Content Security Policy that allows only this script, only this style, and no
+ * requests to other hosts. */
 function onePage(): Plugin {
   return {
     name: "one-page",

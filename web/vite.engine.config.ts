@@ -1,12 +1,13 @@
 import { defineConfig, type Plugin } from "vite";
 
-/** Check that the code of the engine can be stored in a script element of a live file, that is, has no text that ends the element. */
+/** Check that the code of the engine can be stored in a script element of a live file. It must not contain `</script` or `<!--`, because the
+ * browser would misread the end of the element. */
 function forScriptElement(): Plugin {
   return {
     name: "for-script-element",
     generateBundle(_, bundle) {
       for (const file of Object.values(bundle)) {
-        if (file.type === "chunk" && /<\/script|<!--/i.test(file.code)) throw new Error("The engine has a text that would end its script element.");
+        if (file.type === "chunk" && /<\/script|<!--/i.test(file.code)) throw new Error("The engine has a text that a script element cannot contain.");
       }
     },
   };

@@ -1,7 +1,7 @@
 import { defineConfig, type Plugin } from "vite";
 
-/** Add a second copy of the dark colours of `style.css`, inside a media query. It is for browsers that do not run the script of the page, so
- * that `data-theme` is not set. */
+/** Add a second copy of the dark colours of `style.css`, inside a media query. The copy is for browsers that do not run the script of the
+ * page: there, nothing sets `data-theme`. */
 function darkWithoutScript(): Plugin {
   return {
     name: "dark-without-script",

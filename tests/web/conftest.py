@@ -1,4 +1,4 @@
-"""Fixtures: a real browser, models that write Korean, and pages whose errors fail the test."""
+"""Fixtures: a real browser, models that write Korean, and pages that fail the test if they log an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
 
 
-# No test types this sentence, because the server already has its explanation in the cache.
+# The sentence with which the pages of `live` and `demo` open. No test types it into these pages, because the
+# server already has its explanation in the cache.
 FIRST_SENTENCE = "I read a book."
 
 

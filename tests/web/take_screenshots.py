@@ -34,8 +34,8 @@ SIZES = {"desktop": (1200, 860), "phone": (390, 844)}
 SENTENCE = "If it rains tomorrow, I will stay at home."
 DOCS_OPTION = "--docs"
 DOCS_SENTENCE = "The student reads a book at the library."
-# The picture "page-effects" compares this translation, which is wrong, with that of the model.
-DOCS_EXPECTED = "학생은 도서관에서 책을 쓴다."
+# The picture "page-effects" compares this translation, which is wrong, with the translation of the model.
+DOCS_EXPECTED_TRANSLATION = "학생은 도서관에서 책을 쓴다."
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def take_screenshots(browser: Browser, address: str, out: Path) -> None:
             wait_for_responses(page)
             if panel == "change":
                 _silence_most_important_head(page)
-            elif panel == "steps":
+            elif panel == "steps":  # the panel after "change", in which a head was silenced
                 page.get_by_role("button", name="Undo all").click()
                 wait_for_responses(page)
             page.mouse.move(0, 0)
@@ -132,7 +132,7 @@ def take_docs_pictures(browser: Browser, address: str, out: Path) -> None:
             _pin_third_word(page)
         elif name == "page-effects":
             section = page.get_by_test_id("why-not")
-            section.locator("input").fill(DOCS_EXPECTED)
+            section.locator("input").fill(DOCS_EXPECTED_TRANSLATION)
             section.locator("button.strong").click()
             section.get_by_role("status").wait_for()
         elif name == "page-run":
@@ -140,7 +140,8 @@ def take_docs_pictures(browser: Browser, address: str, out: Path) -> None:
         if picture.hovered_word is not None:
             page.locator(f"[data-word=target-{picture.hovered_word}]").hover()
         wait_for_responses(page)
-        # Hide the sentence and translation at the top of the window, which would cover a part of the picture.
+        # This style hides the sentence and the translation at the top of the window, which would cover a part
+        # of the picture.
         options = {"style": "[data-testid=compact-pair] { visibility: hidden !important }"}
         screenshot = page.locator(picture.part).screenshot(**options) if picture.part else page.screenshot()
         image = Image.open(io.BytesIO(screenshot)).convert("RGB")
@@ -152,7 +153,7 @@ def take_docs_pictures(browser: Browser, address: str, out: Path) -> None:
 
 
 def _pin_third_word(page: Page) -> None:
-    """Pin the third word of the translation to the second word of the sentence. The slider stays open."""
+    """Pin the third word of the translation to the second word of the sentence. The editor stays open."""
     page.locator("[data-word=target-2]").press("Enter")
     editor = page.get_by_test_id("line-editor")
     editor.locator("select").select_option(index=1)

@@ -77,9 +77,9 @@ def test_the_map_can_show_erasure_and_its_difference_from_the_weight(
     row = erasure[steps].sum(axis=0)  # the change in the word's log-probability, with its sign
     section = page.locator("#map-part")
     section.get_by_text("The changes as a table").click()
-    first = section.locator("tbody tr").first.locator("td")
-    expect(first.last).to_have_text("–")  # </s> is not erased
-    assert numbers(first) == pytest.approx(row.tolist(), abs=1e-3)
+    cells = section.locator("tbody tr").first.locator("td")
+    expect(cells.last).to_have_text("–")  # </s> is not erased
+    assert numbers(cells) == pytest.approx(row.tolist(), abs=1e-3)
     assert "measure=erasure" in page.url
     expect(section.get_by_test_id("legend")).to_contain_text("Change in log-probability without it (nats)")
     expect(section.locator("h3").first).to_have_text("Map: Target → source, Erasure (nats)")
@@ -99,8 +99,8 @@ def test_the_map_can_show_erasure_and_its_difference_from_the_weight(
     weights = saved_weights(open_page, address)
     shares = np.abs(row) / np.abs(row).sum()
     weight_shares = weights[0][:-1] / weights[0][:-1].sum()  # without </s>, which is not erased
-    assert numbers(first) == pytest.approx((shares - weight_shares).tolist(), abs=1e-3)
-    assert sum(numbers(first)) == pytest.approx(0, abs=1e-3)
+    assert numbers(cells) == pytest.approx((shares - weight_shares).tolist(), abs=1e-3)
+    assert sum(numbers(cells)) == pytest.approx(0, abs=1e-3)
     assert json.loads(save_file(page, "JSON"))["minus_weight"] is True
 
 
@@ -138,6 +138,7 @@ def test_a_line_shows_the_weights_of_the_token_that_is_pointed_at(
         rows.nth(index).hover()
         expect(page.locator("#map-part tspan.weight").first).to_be_visible()
         shown = [float(text) for text in page.locator("#map-part tspan.weight").all_text_contents()]
+        # The page shows no number beside a weaker line.
         expected = [weight for weight in weights[index].tolist() if weight >= 0.02]
         assert shown == pytest.approx(expected, abs=2e-4)
 
@@ -181,9 +182,10 @@ def test_the_lines_of_the_pair_show_the_measure_of_the_map(open_page: OpenPage, 
     weights = page.locator("#pair path.line").count()
     page.locator("#map-part").get_by_text("Erasure", exact=True).click()
     wait_for_responses(page)
-    values = json.loads(save_file(page, "JSON"))["values"][:-1]
-    # The page draws no line for a change of less than 0.8 nats.
-    strong = [value for row in values for value in row[:-1] if abs(value) >= 0.8]
+    values = json.loads(save_file(page, "JSON"))["values"]
+    largest = max(abs(value) for row in values for value in row if value is not None)
+    # The pair has no lines of </s>, and no line whose number is below 8% of the largest number of the map.
+    strong = [value for row in values[:-1] for value in row[:-1] if abs(value) >= 0.08 * largest]
     expect(page.locator("#pair path.line")).to_have_count(len(strong))
     expect(page.locator("#pair path.positive")).to_have_count(sum(value > 0 for value in strong))
     page.locator("#tab-beam").click()  # on this tab, the lines show the weights
@@ -220,6 +222,8 @@ def test_the_figure_of_the_steps_has_no_overlapping_texts(open_page: OpenPage, a
         (float(element.get("x", 0)), float(element.get("y", 0)), element.text or "")
         for element in figure.findall("{http://www.w3.org/2000/svg}text")
     ]
+    # The texts of the column that come before the heading must also be above it in the figure. Texts that are
+    # much further up belong to another part of the figure.
     heading = next(i for i, (_, _, text) in enumerate(texts) if text == "weights")
     x, y, _ = texts[heading]
     earlier = [other_y for other_x, other_y, _ in texts[:heading] if x - 1 <= other_x < x + 200]
@@ -282,6 +286,8 @@ def test_the_steps_panel_opens_on_a_weight_near_one_half(
     weight = float(shown.inner_text().rsplit("= ", 1)[1])
     weights = explain(translator, SENTENCE).attention["cross"].weights[:, :, :-1, :-1]
     closest = float(np.abs(weights - 0.5).min())
+    # Any weight of the preferred head within 0.2 of 0.5 is good enough (MAX_DISTANCE_FROM_HALF in steps.ts).
+    # The page shows the weight with four decimals.
     assert abs(weight - 0.5) <= max(0.2, closest + 0.01)
 
 

@@ -54,7 +54,10 @@ def word(page: Page, side: str, index: int) -> Locator:
 
 
 def strongest_line(page: Page, row: int) -> tuple[float, float, int]:
-    """Return x and y of a point on the strongest line of a target word, and the index of the source word."""
+    """Return x and y of a point on the strongest line of a target word, and the index of the source word.
+
+    The point is nearer to the source word, so a drag that begins there moves the line's end at this word.
+    """
     point: Any = page.evaluate(
         """row => {
           const path = [...document.querySelectorAll(`[data-line^="${row}-"]`)].at(-1);
@@ -109,7 +112,7 @@ def test_a_line_is_dragged_to_another_word(page: Page, translator: Translator) -
     assert float(shown) == pytest.approx(difference, abs=0.006)
 
 
-def test_a_line_that_is_dropped_outside_is_cut_and_escape_takes_it_back(page: Page) -> None:
+def test_escape_cancels_a_drag_and_a_line_that_is_dropped_outside_is_cut(page: Page) -> None:
     x, y, _ = strongest_line(page, 1)
     drag(page, (x, y), (x, 5), drop=False)
     page.keyboard.press("Escape")
@@ -264,8 +267,8 @@ def pin_that_changes_a_later_word(translator: Translator) -> tuple[Pin, int, str
     raise AssertionError("no pin moves a word of the translation to other steps")
 
 
-def silence_that_changes_the_last_two_words(translator: Translator) -> Silence:
-    """Return a silenced head that keeps the translation but changes the probabilities of its last words."""
+def silence_that_changes_the_last_two_tokens(translator: Translator) -> Silence:
+    """Return a silenced head that keeps the translation but changes the probabilities of its last tokens."""
     plain = explain(translator, SENTENCE)
     for site, packed in plain.attention.items():
         for layer, head in np.ndindex(packed.weights.shape[:2]):
@@ -273,16 +276,17 @@ def silence_that_changes_the_last_two_words(translator: Translator) -> Silence:
             after = explain(translator, SENTENCE, edit=silence)
             if after.target.text == plain.target.text:
                 differences = np.abs(np.exp(after.log_probs) - np.exp(plain.log_probs))
+                # The last entry is of </s>. The page shows a change of 0.015 as one or two percentage points.
                 if min(differences[-3:-1]) > 0.015:
                     return silence
-    raise AssertionError("no head changes the probabilities of the last two words and keeps the translation")
+    raise AssertionError("no head changes the probabilities of the last two tokens and keeps the translation")
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
-def test_the_changes_of_neighbouring_words_do_not_overlap(
+def test_the_labels_of_changes_of_neighbouring_words_do_not_overlap(
     open_page: OpenPage, address: str, translator: Translator, language: str
 ) -> None:
-    change = silence_that_changes_the_last_two_words(translator)
+    change = silence_that_changes_the_last_two_tokens(translator)
     page = open_page(f"{address}#language={language}&changes={quote(json.dumps([change_to_json(change)]))}")
     wait_for_responses(page)
     labels = page.locator("#pair .change")
@@ -317,7 +321,7 @@ def test_a_change_at_a_step_that_no_longer_exists_is_marked_as_without_effect(
     change = {
         "kind": "pin",
         "site": "cross",
-        "queries": [99],
+        "queries": [99],  # the translation is shorter
         "keys": [1],
         "weight": 0,
         "words": ["책을", "book"],
@@ -412,6 +416,8 @@ def test_lines_are_drawn_when_words_wrap(open_page: OpenPage, address: str, widt
     wait_for_responses(page)
     drawn = page.locator("path.line")
     expect(drawn.first).to_be_attached()
+    # 0.1 is the smallest opacity of a line while no word is pointed at. Every word of the translation has its
+    # strongest line, unless that line is too weak to be drawn.
     assert all(float(path.get_attribute("opacity")) >= 0.1 for path in drawn.all())
     assert drawn.count() >= page.locator("[data-word^=target-]").count() / 2
 
@@ -460,12 +466,15 @@ def test_a_figure_outlines_highlighted_words_and_marks_removed_words_and_silence
     assert len(outlines) == page.locator("td .picture rect").count()
     struck = [text for text in figure.iter(f"{SVG}text") if text.get("text-decoration") == "line-through"]
     assert [text.text for text in struck] == lost
+    # save.ts draws the map of a silenced head with this opacity, and hatches it with lines of this width.
     silenced = [group for group in figure.iter(f"{SVG}g") if group.get("opacity") == "0.25"]
     hatched = [path for path in figure.iter(f"{SVG}path") if path.get("stroke-width") == "6"]
     assert len(silenced) == len(hatched) == page.locator("td.off").count()
 
 
-def test_theme_and_language_are_remembered(open_page: OpenPage, address: str) -> None:
+def test_a_new_tab_has_the_theme_and_the_language_that_were_chosen_before(
+    open_page: OpenPage, address: str
+) -> None:
     page = open_page(address)
     page.get_by_label("Appearance").select_option("Dark")
     page.get_by_label("Language").select_option("ko")
@@ -475,7 +484,7 @@ def test_theme_and_language_are_remembered(open_page: OpenPage, address: str) ->
     wait_for_responses(other)
 
 
-def test_a_theme_does_not_return_after_the_theme_of_the_system_was_chosen(
+def test_back_does_not_restore_a_theme_after_the_theme_of_the_system_was_chosen(
     open_page: OpenPage, address: str
 ) -> None:
     page = open_page(address, color_scheme="light")

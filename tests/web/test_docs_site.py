@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.web, pytest.mark.slow]
 
 PROJECT = Path(__file__).parent.parent.parent
 LANGUAGES = {"en": ".", "ko": "ko"}  # language → folder of its pages in the site
-MIN_FIGURES = 15
+MIN_FIGURES = 15  # the number of entries of FIGURES in web/src/figures/main.ts
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +91,7 @@ def use_first_control(figure: Locator) -> None:
         slider.focus()
         slider.press("End" if slider.input_value() != slider.get_attribute("max") else "Home")
     elif figure.locator("button").count() > 1:
+        # The first button may do nothing: the first word of a sentence cannot be moved to the left.
         figure.locator("button:not([aria-pressed=true])").nth(1).click()
     else:
         figure.locator("input[type=text]").fill("I go home.")

@@ -257,7 +257,7 @@ def test_a_prefix_begins_the_translation_and_bad_requests_are_refused() -> None:
         expected = explanation_to_document(explain(original, SENTENCE, prefix=prefix), four_decimals=True)
         answer = engine.ask("explain", sentence=SENTENCE, prefix=prefix)
         assert_same(without_attention_row_numbers(answer), without_attention_row_numbers(expected))
-        assert "no special tokens" in engine.refusal("explain", sentence=SENTENCE, prefix=[3])
+        assert "no special tokens" in engine.refusal("explain", sentence=SENTENCE, prefix=[3])  # </s>
         assert "outside this range" in engine.refusal("explain", sentence=SENTENCE, prefix=[99999])
         assert "1 to 64" in engine.refusal("explain", sentence=SENTENCE, beam=0)
         change = {"kind": "silence", "site": "cross", "layer": 9, "head": None}

@@ -1,4 +1,4 @@
-"""The engine of live files agrees with torch on a thousand sentences and 200 changes per model."""
+"""The engine of live files agrees with torch on a thousand sentences and 200 changed sentences per model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ pytestmark = pytest.mark.slow
 
 MAX_LOG_PROB_ERROR = 1e-3
 """Largest difference between the log-probabilities that the engine and torch give a token."""
-NUM_CHANGES = 200
+NUM_CHANGED_SENTENCES = 200
+"""Number of sentences that are translated with random changes of attention, one to three per sentence."""
 MAX_TIE_SHARE = 0.002
 """Largest share of sentences whose translations differ because two hypotheses are equally good."""
 
@@ -55,13 +56,14 @@ def whole_demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answers(engine: EngineProcess, operation: str, requests: list[dict[str, Any]]) -> Iterator[Any]:
+    """Yield the answer of the engine to each request. Fail if the engine refuses a request."""
     for message in engine.ask_all(operation, requests):
         assert "answer" in message, message
         yield message["answer"]
 
 
-def share_of_same_texts(ours: list[str], theirs: list[str]) -> float:
-    return sum(text == other for text, other in zip(ours, theirs, strict=True)) / len(ours)
+def share_of_same_texts(texts: list[str], other_texts: list[str]) -> float:
+    return sum(text == other for text, other in zip(texts, other_texts, strict=True)) / len(texts)
 
 
 def assert_same_texts(
@@ -104,7 +106,7 @@ def assert_same_log_probs(torch_translator: Translator, documents: list[dict[str
 def assert_same_changes(engine: EngineProcess, torch_translator: Translator, lines: list[str]) -> None:
     """Assert that random changes of attention have the same effect in the engine as in Python."""
     generator = random.Random(1)
-    for line in generator.choices(lines, k=NUM_CHANGES):
+    for line in generator.choices(lines, k=NUM_CHANGED_SENTENCES):
         changes = random_changes(explanation_to_document(explain(torch_translator, line)), generator)
         expected = explain(torch_translator, line, edit=[change_from_json(change) for change in changes])
         answer = engine.ask("explain", sentence=line, changes=changes)
@@ -137,10 +139,10 @@ def test_the_engine_translates_a_thousand_sentences_as_torch_does(
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("none")])
-def test_two_hundred_changes_have_the_same_effect_in_the_engine_as_in_python(name: str) -> None:
+def test_changes_of_two_hundred_sentences_have_the_same_effect_in_the_engine_as_in_python(name: str) -> None:
     torch_translator = rounded_translator(translator(name), "float16")
     with EngineProcess(pack_model(translator(name), MODELS[name])) as engine:
-        assert_same_changes(engine, torch_translator, sentences(NUM_CHANGES, seed=12))
+        assert_same_changes(engine, torch_translator, sentences(NUM_CHANGED_SENTENCES, seed=12))
 
 
 @pytest.mark.parametrize(("quantization", "min_share"), [("float16", 0.995), ("int8", 0.99)])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.web
 
 MAX_BYTES = 4_000_000
-MAX_MILLISECONDS = {1: 100, 4: 300}
+MAX_MILLISECONDS = {1: 100, 4: 300}  # beam → limit of the time of a translation
 TEN_WORDS = "The teacher did not drink coffee at the library yesterday."
 # JavaScript that translates 20 times in a worker like that of the page. It returns the translation and the
 # shortest time in milliseconds.

@@ -89,10 +89,10 @@ def test_each_sentence_of_a_text_can_be_looked_at(open_page: OpenPage, live: str
 
 
 @pytest.mark.parametrize("page_fixture", ["live", "demo"])
-def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
+def test_a_session_of_translating_changing_comparing_and_saving_has_no_error(
     open_page: OpenPage, page_fixture: str, axe: str, request: pytest.FixtureRequest
 ) -> None:
-    """A whole session, during which no error and no request to another host may occur."""
+    """A request to another host is an error, too."""
     page = open_page(request.getfixturevalue(page_fixture) + ATTENTION)
     wait_for_responses(page)
     page.evaluate(COLLECT_TEXTS, "partial")
@@ -227,7 +227,7 @@ def test_the_heads_of_a_long_sentence_are_high_enough_to_be_seen(open_page: Open
         "all => all.map(picture => picture.clientHeight)"
     )
     assert heights
-    assert min(heights) >= 40
+    assert min(heights) >= 40  # pixels: Thumbnail.svelte sets a minimum of 2.5rem
 
 
 def test_a_word_is_not_highlighted_in_the_map_of_another_translation(open_page: OpenPage, live: str) -> None:
@@ -310,6 +310,7 @@ def test_mask_scaling_positions_and_learning_rate_are_shown_with_the_steps(
 
     assert bars("with ÷ √d") == bars("weights")
     assert bars("without") != bars("weights")
+    # The mask hides the keys after the query, whose index is 1.
     assert bars("without")[2:] == bars("weights")[2:] == [0.0] * (len(rows) - 2)
     expect(page.get_by_role("img", name="Sinusoidal position encoding")).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("Learning rate"))).to_be_visible()
@@ -665,10 +666,11 @@ def test_score_candidates_and_effect_belong_to_the_selected_hypothesis(
     expect(page.get_by_text("not for this hypothesis")).to_be_visible()
     expect(page.get_by_text(re.compile("Without (this head|these . heads), the model"))).to_have_count(0)
     lists = []
-    # Begin at the last step, because choosing a node hides the nodes of later steps.
+    # Begin at the last step, because choosing a node fades nodes of later steps.
     for node in reversed(page.locator("g.node:not(.best)").all()):
         node.click()
         lists.append(page.locator("#panel ol").count())
+    # The candidates are listed only for hypotheses that begin as the translation does.
     assert sorted(set(lists)) == [0, 1]
 
 
@@ -761,11 +763,12 @@ def test_a_selection_from_an_address_is_cleared_for_another_sentence(open_page: 
     expect(page.locator("section h3", has_text="Sum of")).to_have_count(0)
 
 
-def test_touch_and_screen_readers_and_input_methods_work(open_page: OpenPage, live: str) -> None:
+def test_touch_and_screen_readers_and_input_methods_are_supported(open_page: OpenPage, live: str) -> None:
     page = open_page(live + ATTENTION, has_touch=True)
     wait_for_responses(page)
     page.locator("#map-part [role=application]").tap(position={"x": 90, "y": 90})
     expect(page.locator(".tip")).to_contain_text("→")
+    # A screen reader speaks a new text of this element only if the element itself stays.
     page.evaluate("window.spoken = document.querySelector('[role=status]')")
     page.get_by_label("Sentence", exact=True).fill("You sleep.")
     composing = (

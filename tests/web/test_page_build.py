@@ -14,7 +14,7 @@ import pytest
 
 PROJECT = Path(__file__).parents[2]
 WEB = PROJECT / "web"
-# Environment variable with the output folder of a build → that folder in the repository, and the built files.
+# Environment variable that sets the output folder of a build → the default folder, and the built files.
 BUILT = {
     "JUMOK_PAGE_FOLDER": ("src/jumok/plots", ("page.html", "engine.js")),
     "JUMOK_SERVER_FOLDER": ("src/jumok/server", ("page.js", "page.css")),

@@ -61,8 +61,8 @@ def test_an_expected_translation_is_not_compared_with_a_changed_model(
     first = status.inner_text()
     wait_for_responses(page)
     text = page.get_by_test_id("translation").inner_text()
-    for change in range(4):  # silence one head after another, until the text stays the same
-        page.locator("td .picture").nth(change).click()
+    for head in range(4):  # silence one head after another, until the text stays the same
+        page.locator("td .picture").nth(head).click()
         wait_for_responses(page)
         if page.get_by_test_id("translation").inner_text() == text:
             break
@@ -111,17 +111,17 @@ def test_all_models_read_a_given_translation(open_page: OpenPage, live: str) -> 
 
 def test_all_compared_models_use_the_chosen_beam(open_page: OpenPage, live: str) -> None:
     page = open_page("about:blank")
-    searches: list[Any] = []
+    requests: list[Any] = []
     page.on(
         "request",
         lambda request: (
-            searches.append(json.loads(request.post_data)) if request.url.endswith("explain") else None
+            requests.append(json.loads(request.post_data)) if request.url.endswith("explain") else None
         ),
     )
     page.goto(f"{live}#panel=compare&beam=1")
     wait_for_responses(page)
-    assert {request["model"] for request in searches} == {0, 1}
-    assert {request.get("beam") for request in searches} == {1}
+    assert {request["model"] for request in requests} == {0, 1}
+    assert {request.get("beam") for request in requests} == {1}
 
 
 def test_the_caption_of_a_comparison_names_the_compared_models_and_translation(

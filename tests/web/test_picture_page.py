@@ -46,9 +46,9 @@ def test_a_saved_page_has_one_map_per_word(
     weights = picture_translator().word_attention(str(picture), TARGET).weights[0, 0]
     for word, row in enumerate(weights):
         # The label names the row and the column of the patch with the largest weight, in a grid of 4 × 4.
-        place = f"{row.argmax() // 4 + 1}, {row.argmax() % 4 + 1}"
+        place = [row.argmax() // 4 + 1, row.argmax() % 4 + 1]
         label = maps.nth(word).get_attribute("aria-label")
-        assert [int(part) for part in place.split(", ")] == [
+        assert place == [
             int(text) for text in label.split(": ")[1].replace(",", " ").split() if text.isdigit()
         ]
         opacity = [

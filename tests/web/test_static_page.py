@@ -123,7 +123,8 @@ def test_two_saved_models_are_compared(open_page: OpenPage, tmp_path: Path) -> N
 def test_an_explanation_of_another_version_shows_an_error(open_page: OpenPage, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(static_page(['{"format": "jumok-explanation", "version": 9}']), encoding="utf-8")
-    expect(open_page(file.as_uri()).get_by_role("alert")).to_contain_text("version 2")
+    error = "This page reads explanations of version 2. Received: jumok-explanation 9."
+    expect(open_page(file.as_uri()).get_by_role("alert")).to_contain_text(error)
 
 
 def test_weights_are_shown_to_four_decimals_in_the_table_and_at_a_cell(
@@ -136,7 +137,7 @@ def test_weights_are_shown_to_four_decimals_in_the_table_and_at_a_cell(
     numbers = [[float(cell) for cell in row] for row in rows]
     assert numbers == [pytest.approx(row, abs=0.0001) for row in weights.tolist()]
     page.locator("#map-part [role=application]").focus()
-    for key in ("ArrowDown", "ArrowRight"):
+    for key in ("ArrowDown", "ArrowRight"):  # the first key selects the first cell, the second key moves
         page.keyboard.press(key)
     expect(page.locator(".tip b")).to_have_text(rows[0][1])
 
@@ -163,12 +164,13 @@ def test_the_position_bias_of_scores_is_one_of_the_steps(
 def test_every_view_shows_the_effect_of_silencing_its_heads(open_page: OpenPage, tmp_path: Path) -> None:
     translator = small_translator("transformer")
     page = open_page(save_page(tmp_path, translator))
-    plain = explain(translator, SENTENCE)
+    # The panel opens with the alignment heads. In this untrained model, they are all heads of one layer.
+    [(layer, _), *_] = explain(translator, SENTENCE).alignments[0].heads
     for address, silence in (
         ("panel=map&site=encoder&show=mean", Silence("encoder")),
         ("panel=map&site=decoder&show=maximum&layer=1", Silence("decoder", 1)),
         ("panel=map&site=encoder&show=roll-out", Silence("encoder")),
-        ("panel=attention", Silence("cross", plain.alignments[0].heads[0][0])),
+        ("panel=attention", Silence("cross", layer)),
     ):
         page.evaluate("address => { location.hash = address }", address)
         effect = page.get_by_test_id("effect")
@@ -235,7 +237,8 @@ def test_a_page_of_128_tokens_responds_within_50_ms(open_page: OpenPage, tmp_pat
     save_explanation(explanation, file)
     page = open_page(file.as_uri() + "#panel=map&units=tokens&show=head&layer=0")
     page.locator("#map-part [role=application]").hover(position={"x": 200, "y": 200})
-    expect(page.locator(".tip b")).to_have_text(re.compile(r"^0\.\d{2,3}$"))  # fewer than four decimals
+    # A map of this size stores one byte per weight, so the page shows two decimals (three below 0.05).
+    expect(page.locator(".tip b")).to_have_text(re.compile(r"^0\.\d{2,3}$"))
     layer = page.get_by_label("Layer", exact=True)
     for index in (1, 2, 3, 4, 5):
         layer.select_option(str(index))

@@ -1,21 +1,21 @@
 /** Interactive figures that compute a formula, without a trained model. */
 
-import { bars, digits, element, heatMap, translate, slider, softmax, type Bilingual } from "./dom";
+import { bars, formatNumber, element, heatMap, localise, slider, softmax, type Bilingual } from "./dom";
 
-/** How much of the first word remains after n steps of a plain recurrent network and of an LSTM. */
+/** How much of the first word remains at step n of a plain recurrent network and of an LSTM, that is, after n − 1 further steps. */
 export function forgetting(root: HTMLElement): void {
   const draw = () => {
     const [u, gate] = [weight.value(), forget.value()];
     const lengths = [2, 5, 10, 20, 50];
     out.replaceChildren(
-      element("p", {}, translate({ en: "Plain RNN: how much of the first word remains", ko: "단순 RNN: 첫 단어가 남아 있는 정도" })),
+      element("p", {}, localise({ en: "Plain RNN: how much of the first word remains", ko: "단순 RNN: 첫 단어가 남아 있는 정도" })),
       bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => u ** (n - 1)), (value) => value.toPrecision(2)),
-      element("p", {}, translate({ en: "LSTM cell", ko: "LSTM 셀" })),
+      element("p", {}, localise({ en: "LSTM cell", ko: "LSTM 셀" })),
       bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => gate ** (n - 1)), (value) => value.toPrecision(2)),
     );
   };
-  const weight = slider({ en: "U", ko: "U" }, { min: 0.1, max: 1.2, step: 0.05, value: 0.5 }, (v) => digits(v), () => draw());
-  const forget = slider({ en: "forget gate", ko: "망각 게이트" }, { min: 0.5, max: 1, step: 0.01, value: 0.95 }, (v) => digits(v), () => draw());
+  const weight = slider({ en: "U", ko: "U" }, { min: 0.1, max: 1.2, step: 0.05, value: 0.5 }, (v) => formatNumber(v), () => draw());
+  const forget = slider({ en: "forget gate", ko: "망각 게이트" }, { min: 0.5, max: 1, step: 0.01, value: 0.95 }, (v) => formatNumber(v), () => draw());
   const out = element("div");
   root.append(weight.row, forget.row, out);
   draw();
@@ -31,7 +31,7 @@ const KERNELS: { name: Bilingual; similarity: (distance: number) => number }[] =
 
 /** Nadaraya–Watson regression through three points. The reader moves the query. */
 export function kernels(root: HTMLElement): void {
-  const choice = element("select", { "aria-label": translate({ en: "kernel", ko: "커널" }) }, ...KERNELS.map(({ name }) => element("option", {}, translate(name))));
+  const choice = element("select", { "aria-label": localise({ en: "kernel", ko: "커널" }) }, ...KERNELS.map(({ name }) => element("option", {}, localise(name))));
   const draw = () => {
     const x = query.value();
     const similarities = POINTS.map(([pointX]) => KERNELS[choice.selectedIndex].similarity(Math.abs(x - pointX)));
@@ -40,30 +40,31 @@ export function kernels(root: HTMLElement): void {
     const answer = weights.reduce((total, weight, i) => total + weight * POINTS[i][1], 0);
     out.replaceChildren(
       bars(POINTS.map(([pointX, pointY]) => `x = ${pointX}, y = ${pointY}`), weights),
-      element("p", {}, `f(${digits(x)}) = ${digits(answer)}`),
+      element("p", {}, `f(${formatNumber(x)}) = ${formatNumber(answer)}`),
     );
   };
-  const query = slider({ en: "query x", ko: "쿼리 x" }, { min: -1, max: 9, step: 0.05, value: 0.25 }, (v) => digits(v), () => draw());
+  const query = slider({ en: "query x", ko: "쿼리 x" }, { min: -1, max: 9, step: 0.05, value: 0.25 }, (v) => formatNumber(v), () => draw());
   choice.addEventListener("change", draw);
   const out = element("div", { "aria-live": "polite" });
-  root.append(query.row, element("label", { class: "control" }, `${translate({ en: "kernel", ko: "커널" })} `, choice), out);
+  root.append(query.row, element("label", { class: "control" }, `${localise({ en: "kernel", ko: "커널" })} `, choice), out);
   draw();
 }
 
-/** The additive score of the example on the page: one query and two keys. The keys are 0 and log(3) / 2, and their values are 1 and 3. */
+/** The additive score v · tanh(q + k) of the example on the page, where all vectors have one element: one query and two keys. The keys are 0 and
+ * log(3) / 2, and their values are 1 and 3. */
 export function additive(root: HTMLElement): void {
   const draw = () => {
-    const scores = [0, Math.log(3) / 2].map((key) => energy.value() * Math.tanh(query.value() + key));
+    const scores = [0, Math.log(3) / 2].map((key) => v.value() * Math.tanh(query.value() + key));
     const weights = softmax(scores);
     out.replaceChildren(
       bars(["k₁ = 0", "k₂ = 0.549"], weights),
-      element("p", {}, `${translate({ en: "scores", ko: "점수" })} ${scores.map((score) => digits(score, 3)).join(", ")} · ${translate({ en: "context", ko: "컨텍스트" })} ${digits(weights[0] * 1 + weights[1] * 3, 3)}`),
+      element("p", {}, `${localise({ en: "scores", ko: "점수" })} ${scores.map((score) => formatNumber(score, 3)).join(", ")} · ${localise({ en: "context", ko: "컨텍스트" })} ${formatNumber(weights[0] * 1 + weights[1] * 3, 3)}`),
     );
   };
-  const query = slider({ en: "query q", ko: "쿼리 q" }, { min: -3, max: 3, step: 0.1, value: 0 }, (v) => digits(v, 1), () => draw());
-  const energy = slider({ en: "v", ko: "v" }, { min: -8, max: 8, step: 0.1, value: 2 * Math.log(3) }, (v) => digits(v), () => draw());
+  const query = slider({ en: "query q", ko: "쿼리 q" }, { min: -3, max: 3, step: 0.1, value: 0 }, (v) => formatNumber(v, 1), () => draw());
+  const v = slider({ en: "v", ko: "v" }, { min: -8, max: 8, step: 0.1, value: 2 * Math.log(3) }, (value) => formatNumber(value), () => draw());
   const out = element("div", { "aria-live": "polite" });
-  root.append(query.row, energy.row, out);
+  root.append(query.row, v.row, out);
   draw();
 }
 
@@ -72,12 +73,12 @@ export function residual(root: HTMLElement): void {
   const draw = () => {
     const [n, slope] = [layers.value(), derivative.value()];
     out.replaceChildren(
-      element("p", {}, `${translate({ en: "without add", ko: "더하지 않을 때" })}: ${(slope ** n).toExponential(1)}`),
-      element("p", {}, `${translate({ en: "with add", ko: "더할 때" })}: ${((1 + slope) ** n).toPrecision(3)}`),
+      element("p", {}, `${localise({ en: "without add", ko: "더하지 않을 때" })}: ${(slope ** n).toExponential(1)}`),
+      element("p", {}, `${localise({ en: "with add", ko: "더할 때" })}: ${((1 + slope) ** n).toPrecision(3)}`),
     );
   };
   const layers = slider({ en: "layers", ko: "레이어 수" }, { min: 1, max: 48, step: 1, value: 12 }, (v) => `${v}`, () => draw());
-  const derivative = slider({ en: "F′", ko: "F′" }, { min: 0.01, max: 1, step: 0.01, value: 0.1 }, (v) => digits(v), () => draw());
+  const derivative = slider({ en: "F′", ko: "F′" }, { min: 0.01, max: 1, step: 0.01, value: 0.1 }, (v) => formatNumber(v), () => draw());
   const out = element("div", { "aria-live": "polite" });
   root.append(layers.row, derivative.row, out);
   draw();
@@ -96,7 +97,7 @@ export function cost(root: HTMLElement): void {
     const n = 2 ** length.value();
     const counts = rows.map(([, , operations]) => operations(n, 512));
     const most = Math.max(...counts);
-    out.replaceChildren(bars(rows.map(([name, order]) => `${translate(name)} ${order}`), counts.map((count) => count / most), (share) => Math.round(share * most).toLocaleString("en")));
+    out.replaceChildren(bars(rows.map(([name, order]) => `${localise(name)} ${order}`), counts.map((count) => count / most), (share) => Math.round(share * most).toLocaleString("en")));
   };
   const length = slider({ en: "tokens n", ko: "토큰 n" }, { min: 4, max: 14, step: 1, value: 7 }, (v) => `${2 ** v}`, () => draw());
   const out = element("div", { "aria-live": "polite" });
@@ -104,12 +105,12 @@ export function cost(root: HTMLElement): void {
   draw();
 }
 
-/** The sine and the cosine of a position, drawn as the hands of clocks. */
+/** The sine and the cosine of a position p, drawn as the hands of two clocks. The angle of the fast hand is p, of the slow hand p / 100. */
 export function clocks(root: HTMLElement): void {
   const draw = () => {
     const hands = [1, 100].map((divisor) => {
       const angle = position.value() / divisor;
-      return `<g transform="translate(${divisor === 1 ? 60 : 180} 60)"><circle r="50" fill="none" stroke="currentColor"/><line x2="${50 * Math.cos(angle)}" y2="${-50 * Math.sin(angle)}" stroke="#3b5bdb" stroke-width="3"/><text y="75" text-anchor="middle" fill="currentColor" font-size="12">(${digits(Math.sin(angle), 3)}, ${digits(Math.cos(angle), 3)})</text></g>`;
+      return `<g transform="translate(${divisor === 1 ? 60 : 180} 60)"><circle r="50" fill="none" stroke="currentColor"/><line x2="${50 * Math.cos(angle)}" y2="${-50 * Math.sin(angle)}" stroke="#3b5bdb" stroke-width="3"/><text y="75" text-anchor="middle" fill="currentColor" font-size="12">(${formatNumber(Math.sin(angle), 3)}, ${formatNumber(Math.cos(angle), 3)})</text></g>`;
     });
     out.innerHTML = `<svg viewBox="0 0 240 145" width="300" role="img" aria-label="sin, cos">${hands.join("")}</svg>`;
   };
@@ -128,14 +129,14 @@ export function efficient(root: HTMLElement): void {
     const keyFeatures = [0, 1].map((feature) => softmax(keys.map((key) => key[feature])));
     const efficientWeights = [0, 1].map((key) => queryFeatures[0] * keyFeatures[0][key] + queryFeatures[1] * keyFeatures[1][key]);
     const dotWeights = softmax(keys.map((key) => (key[0] * query[0] + key[1] * query[1]) / Math.SQRT2));
-    const context = (weights: number[]) => digits(10 * weights[0] + 20 * weights[1]);
+    const context = (weights: number[]) => formatNumber(10 * weights[0] + 20 * weights[1]);
     out.replaceChildren(
-      heatMap([translate({ en: "efficient", ko: "효율적" }), translate({ en: "scaled dot", ko: "스케일드 닷 프로덕트" })], ["k₁", "k₂"], (row, column) => (row ? dotWeights : efficientWeights)[column]),
-      element("p", {}, `${translate({ en: "context", ko: "컨텍스트" })}: ${context(efficientWeights)} · ${context(dotWeights)}`),
+      heatMap([localise({ en: "efficient", ko: "효율적" }), localise({ en: "scaled dot", ko: "스케일드 닷 프로덕트" })], ["k₁", "k₂"], (row, column) => (row ? dotWeights : efficientWeights)[column]),
+      element("p", {}, `${localise({ en: "context", ko: "컨텍스트" })}: ${context(efficientWeights)} · ${context(dotWeights)}`),
     );
   };
-  const first = slider({ en: "q₁", ko: "q₁" }, { min: -4, max: 4, step: 0.1, value: 0 }, (v) => digits(v, 1), () => draw());
-  const second = slider({ en: "q₂", ko: "q₂" }, { min: -4, max: 4, step: 0.1, value: 0 }, (v) => digits(v, 1), () => draw());
+  const first = slider({ en: "q₁", ko: "q₁" }, { min: -4, max: 4, step: 0.1, value: 0 }, (v) => formatNumber(v, 1), () => draw());
+  const second = slider({ en: "q₂", ko: "q₂" }, { min: -4, max: 4, step: 0.1, value: 0 }, (v) => formatNumber(v, 1), () => draw());
   const out = element("div", { "aria-live": "polite" });
   root.append(first.row, second.row, out);
   draw();

@@ -1,9 +1,9 @@
-/** Starts the interactive figures of the course. Each element with the attribute `data-figure` contains a static picture. The interactive
+/** Starts the interactive figures of the course (docs/explain/). Each element with the attribute `data-figure` contains a static picture. The interactive
  * figure is added below this picture. */
 
 import { additive, clocks, cost, efficient, forgetting, kernels, residual } from "./formulas";
 import { crossMap, divisor, hideWord, nextTokens, rollOut, selfAttention, silenceHeads, wordOrder } from "./model_figures";
-import { element, translate } from "./dom";
+import { element, localise } from "./dom";
 
 const FIGURES: Record<string, (root: HTMLElement) => void> = {
   additive,
@@ -27,7 +27,7 @@ function start(): void {
   for (const place of document.querySelectorAll<HTMLElement>("[data-figure]")) {
     const figure = FIGURES[place.dataset.figure ?? ""];
     if (!figure) continue;
-    const root = element("div", { class: "figure-body", role: "group", "aria-label": translate({ en: "Interactive figure", ko: "대화형 그림" }) });
+    const root = element("div", { class: "figure-body", role: "group", "aria-label": localise({ en: "Interactive figure", ko: "대화형 그림" }) });
     place.append(root);
     figure(root);
   }

@@ -6,7 +6,7 @@ import type { StoredModel } from "../engine/model_file";
 import type { Change } from "../lib/changes";
 import { floats, weights, type Cell, type CellSteps, type Explanation, type Site } from "../lib/format";
 import { displayToken, tokenLabels } from "../lib/maps";
-import { bars, button, digits, element, heatMap, translate, slider, softmax, textBox } from "./dom";
+import { bars, button, formatNumber, element, heatMap, localise, slider, softmax, textBox } from "./dom";
 
 /** The figure `divisor` shows the row whose largest weight is nearest to this number. */
 const PREFERRED_WEIGHT = 0.6;
@@ -21,10 +21,11 @@ declare global {
 }
 
 const folder = document.currentScript instanceof HTMLScriptElement ? new URL(".", document.currentScript.src).href : "";
-let loading: Promise<Engine> | null = null;
+/** The engine, which is loaded once for all figures; null before the first figure needs it. */
+let enginePromise: Promise<Engine> | null = null;
 
 function loadEngine(): Promise<Engine> {
-  loading ??= new Promise((resolve, reject) => {
+  enginePromise ??= new Promise((resolve, reject) => {
     const script = element("script", { src: `${folder}model.js` });
     script.onload = () => {
       const model = window.jumokModel;
@@ -34,7 +35,7 @@ function loadEngine(): Promise<Engine> {
     script.onerror = () => reject(new Error("model.js could not be read."));
     document.head.append(script);
   });
-  return loading;
+  return enginePromise;
 }
 
 /** The answer of the engine to a request. Partial answers are ignored. */
@@ -70,6 +71,7 @@ function attentionOf(explanation: Explanation, site: Site): SiteAttention {
   return { rows, columns, layers, heads, at: (layer, head, row, column) => values[((layer * heads + head) * queries + row) * keys + column] };
 }
 
+/** The weight of a cell, averaged over all heads. */
 function mean(map: SiteAttention, row: number, column: number): number {
   let sum = 0;
   for (let layer = 0; layer < map.layers; layer++) for (let head = 0; head < map.heads; head++) sum += map.at(layer, head, row, column);
@@ -78,7 +80,7 @@ function mean(map: SiteAttention, row: number, column: number): number {
 
 /** Make a figure with a text box for a sentence. `draw` draws the rest of the figure, and is called again when the sentence changes. */
 function withSentence(root: HTMLElement, draw: (engine: Engine, sentence: string, out: HTMLElement) => void): void {
-  const out = element("div", { class: "result", "aria-live": "polite" }, translate({ en: "Loading the model …", ko: "모델을 불러오는 중 …" }));
+  const out = element("div", { class: "result", "aria-live": "polite" }, localise({ en: "Loading the model …", ko: "모델을 불러오는 중 …" }));
   let timer = 0;
   let sentence = SENTENCE;
   const refresh = () =>
@@ -107,16 +109,16 @@ export function crossMap(root: HTMLElement): void {
   });
 }
 
-/** The attention of one word of the source in the encoder, with one row per head. */
+/** The attention of one token of the source in the encoder, with one row per head. The reader chooses the token. */
 export function selfAttention(root: HTMLElement): void {
-  let word = 1;
+  let token = 1;
   withSentence(root, (engine, sentence, out) => {
     const map = attentionOf(explain(engine, sentence), "encoder");
     const draw = () => {
-      const row = Math.min(word, map.rows.length - 1);
+      const row = Math.min(token, map.rows.length - 1);
       const heads = Array.from({ length: map.layers * map.heads }, (_, i) => [Math.floor(i / map.heads), i % map.heads]);
       out.replaceChildren(
-        element("p", { class: "choices" }, ...map.rows.map((name, i) => button(name, () => ((word = i), draw()), i === row))),
+        element("p", { class: "choices" }, ...map.rows.map((name, i) => button(name, () => ((token = i), draw()), i === row))),
         heatMap(heads.map(([layer, head]) => `${layer} · ${head}`), map.columns, (index, column) => map.at(heads[index][0], heads[index][1], row, column)),
       );
     };
@@ -147,16 +149,16 @@ export function silenceHeads(root: HTMLElement): void {
       const before = explanation.before;
       const change = before?.log_prob != null && before.log_prob_changed != null ? before.log_prob_changed - before.log_prob : 0;
       out.replaceChildren(
-        element("p", { class: "choices" }, translate({ en: "Heads that are off (layer · head): ", ko: "꺼진 헤드(레이어 · 헤드): " }), ...toggles),
+        element("p", { class: "choices" }, localise({ en: "Heads that are off (layer · head): ", ko: "꺼진 헤드(레이어 · 헤드): " }), ...toggles),
         translationLine(explanation),
-        element("p", {}, translate({ en: `Change in the log-probability of the unchanged translation: ${digits(change)}`, ko: `원래 번역의 로그 확률 변화: ${digits(change)}` })),
+        element("p", {}, localise({ en: `Change in the log-probability of the unchanged translation: ${formatNumber(change)}`, ko: `원래 번역의 로그 확률 변화: ${formatNumber(change)}` })),
       );
     };
     draw();
   });
 }
 
-/** The scores of one query of the model, divided by a number that the reader chooses. */
+/** The weights of one query of the model if its products q·k are divided by a number that the reader chooses. The model divides by √d. */
 export function divisor(root: HTMLElement): void {
   withSentence(root, (engine, sentence, out) => {
     const explanation = explain(engine, sentence);
@@ -171,13 +173,13 @@ export function divisor(root: HTMLElement): void {
     const stepsOverKeys = steps.filter((step) => step.over === "keys").map((step) => ({ name: step.name, values: [...floats(step)] }));
     const scaled = stepsOverKeys.find(({ name }) => name.includes("score")) ?? stepsOverKeys[0];
     const width = floats(steps.find(({ name }) => name === "query") ?? steps[0]).length;
-    /** The scores q·k before they are divided by √d. */
-    const raw = scaled.values.map((score) => score * Math.sqrt(width));
-    const divideBy = slider({ en: "divide by", ko: "나누는 수" }, { min: 0.5, max: width, step: 0.1, value: Math.sqrt(width) }, (v) => digits(v, 1), () => draw());
+    /** The products q·k, before they are divided by √d. */
+    const products = scaled.values.map((score) => score * Math.sqrt(width));
+    const divideBy = slider({ en: "divide by", ko: "나누는 수" }, { min: 0.5, max: width, step: 0.1, value: Math.sqrt(width) }, (v) => formatNumber(v, 1), () => draw());
     const result = element("div");
-    const draw = () => result.replaceChildren(bars(columns, softmax(raw.map((score) => score / divideBy.value()))));
+    const draw = () => result.replaceChildren(bars(columns, softmax(products.map((product) => product / divideBy.value()))));
     out.replaceChildren(
-      element("p", {}, translate({ en: `The scores q·k of “${rows[cell.query]}” in head 0 of layer 0, d = ${width}, √d = ${digits(Math.sqrt(width))}`, ko: `레이어 0, 헤드 0에서 “${rows[cell.query]}”의 점수 q·k, d = ${width}, √d = ${digits(Math.sqrt(width))}` })),
+      element("p", {}, localise({ en: `The weights of “${rows[cell.query]}” in head 0 of layer 0 if its scores q·k are divided by this number. The model has d = ${width} and divides by √d = ${formatNumber(Math.sqrt(width))}.`, ko: `레이어 0, 헤드 0에서 “${rows[cell.query]}”의 점수 q·k를 이 수로 나누었을 때의 가중치입니다. 이 모델(d = ${width})은 √d(= ${formatNumber(Math.sqrt(width))})로 나눕니다.` })),
       divideBy.row,
       result,
     );
@@ -188,16 +190,17 @@ export function divisor(root: HTMLElement): void {
 /** The reader hides a word of the source from cross-attention. The weights of this word become 0 at every step of the unchanged
  * translation. */
 export function hideWord(root: HTMLElement): void {
-  let hidden = -1;
+  /** The index of the word that is hidden; −1 if none is hidden. */
+  let hiddenWord = -1;
   withSentence(root, (engine, sentence, out) => {
     const unchanged = explain(engine, sentence);
     const { words, word_of_token: wordOf } = unchanged.source;
     const draw = () => {
-      const keys = wordOf.flatMap((word, key) => (word === hidden ? [key] : []));
+      const keys = wordOf.flatMap((word, key) => (word === hiddenWord ? [key] : []));
       const queries = Array.from({ length: unchanged.target.ids.length + 1 }, (_, query) => query);
       const changes: Change[] = queries.flatMap((query) => keys.map((key): Change => ({ kind: "paint", site: "cross", layer: null, head: null, query, key, weight: 0 })));
       out.replaceChildren(
-        element("p", { class: "choices" }, translate({ en: "Hide: ", ko: "가릴 단어: " }), ...words.map((word, i) => button(word, () => ((hidden = hidden === i ? -1 : i), draw()), hidden === i))),
+        element("p", { class: "choices" }, localise({ en: "Hide: ", ko: "가릴 단어: " }), ...words.map((word, i) => button(word, () => ((hiddenWord = hiddenWord === i ? -1 : i), draw()), hiddenWord === i))),
         translationLine(explain(engine, sentence, changes)),
       );
     };
@@ -224,7 +227,7 @@ export function wordOrder(root: HTMLElement): void {
   loadEngine().then(draw, (error: unknown) => out.replaceChildren(String(error)));
 }
 
-/** The tokens that the decoder could write next. The reader clicks one of them, and the model continues from there. */
+/** The six most probable tokens that the decoder could write next. The reader clicks one of them, and the model continues from there. */
 export function nextTokens(root: HTMLElement): void {
   let prefix: number[] = [];
   withSentence(root, (engine, sentence, out) => {
@@ -237,13 +240,13 @@ export function nextTokens(root: HTMLElement): void {
         draw();
       };
       const choices = candidates.slice(0, 6).map(([id, token, probability]) => {
-        const label = `${withoutDot(displayToken(token))} ${digits(probability)}`;
+        const label = `${withoutDot(displayToken(token))} ${formatNumber(probability)}`;
         return id === END ? element("span", {}, label) : button(label, () => write(id)); // no token can follow `</s>`
       });
       out.replaceChildren(
         translationLine(explanation),
-        element("p", { class: "choices" }, translate({ en: "Next token: ", ko: "다음 토큰: " }), ...choices),
-        button(translate({ en: "Start again", ko: "처음부터 다시" }), () => ((prefix = []), draw())),
+        element("p", { class: "choices" }, localise({ en: "Next token: ", ko: "다음 토큰: " }), ...choices),
+        button(localise({ en: "Start again", ko: "처음부터 다시" }), () => ((prefix = []), draw())),
       );
     };
     draw();

@@ -1,5 +1,5 @@
-/** The box with other words at a position of the translation. If the user chooses one of them, the rest of the sentence is translated
- * again. */
+/** The box with other words at a position of the translation. The server sends each word with a translation of the whole sentence that
+ * contains the word. If the user chooses a word, its translation is shown, without another request. */
 
 import { button, byId, indexAfterArrowKey, make } from "./dom";
 import { string } from "./settings";

@@ -1,4 +1,4 @@
-/** Finds and makes elements, copies text, and moves the focus in lists. No text is parsed as HTML. */
+/** Finds and makes elements, copies text, and computes where arrow keys move the focus in lists. No text is parsed as HTML. */
 
 export function byId<Type extends HTMLElement = HTMLElement>(id: string): Type {
   const element = document.getElementById(id);

@@ -10,7 +10,7 @@ export interface Draft extends TranslationInput {
 }
 
 const [DRAFT, CHOICES] = ["jumok-draft", "jumok-choices"];
-/** The number of choices that are stored. If there are more, the oldest choices are left out. */
+/** At most this many choices are stored. If there are more, the oldest choices are left out. */
 export const MAX_CHOICES = 200;
 
 function parse(stored: string | null): unknown {

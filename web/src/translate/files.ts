@@ -31,6 +31,7 @@ export class Files {
   readonly #status = byId("file-status");
   readonly #download = byId<HTMLAnchorElement>("download");
   readonly #notes = byId("file-notes");
+  /** Aborts the translation of the last file; null before the first file. */
   #running: AbortController | null = null;
   /** Returns the message about the state of the translation in the current language. It is called again whenever the language changes. */
   #statusText = () => "";

@@ -12,11 +12,11 @@ export const MAX_ENTRIES = 50;
 /** The limit for all entries together. Browsers store a few million characters per site. */
 export const MAX_CHARACTERS = 500_000;
 
-/** Whether the text of `added` continues the text of `entry`. Then `added` replaces `entry`. The last character of the entry may differ, because
- * a full stop is often deleted before the text continues. */
-function isContinued(entry: Entry, added: Entry): boolean {
+/** Whether the text of `newEntry` continues the text of `entry`. Then `newEntry` replaces `entry`. The last character of the old text may
+ * differ, because a full stop is often deleted before the text continues. */
+function isContinued(entry: Entry, newEntry: Entry): boolean {
   const start = entry.text.length > 1 ? entry.text.slice(0, -1) : entry.text;
-  return entry.source === added.source && entry.target === added.target && added.text.startsWith(start);
+  return entry.source === newEntry.source && entry.target === newEntry.target && newEntry.text.startsWith(start);
 }
 
 /** The stored entries; null if the history is switched off. */
@@ -37,15 +37,16 @@ export function writeHistory(storage: Store, entries: Entry[] | null): void {
   else storage.removeItem(NAME);
 }
 
-/** The entries with a new entry, the newest first. The oldest entries are removed if there are more than `MAX_ENTRIES` entries or
- * `MAX_CHARACTERS` characters. */
-export function addEntry(entries: Entry[], added: Entry): Entry[] {
+/** The entries with a new entry, the newest first. The new entry replaces an entry with the same text and target language, and the newest
+ * entry if it continues its text. The oldest entries are removed if there are more than `MAX_ENTRIES` entries or `MAX_CHARACTERS` characters.
+ * A new entry that alone has more characters is not added. */
+export function addEntry(entries: Entry[], newEntry: Entry): Entry[] {
   const size = ({ text, result }: Entry) => text.length + result.length;
-  if (size(added) > MAX_CHARACTERS) return entries;
-  const isSame = (entry: Entry) => entry.text === added.text && entry.target === added.target;
-  const others = entries.filter((entry, index) => !isSame(entry) && !(index === 0 && isContinued(entry, added)));
+  if (size(newEntry) > MAX_CHARACTERS) return entries;
+  const isSame = (entry: Entry) => entry.text === newEntry.text && entry.target === newEntry.target;
+  const others = entries.filter((entry, index) => !isSame(entry) && !(index === 0 && isContinued(entry, newEntry)));
   let total = 0;
-  return [added, ...others].slice(0, MAX_ENTRIES).filter((entry) => (total += size(entry)) <= MAX_CHARACTERS);
+  return [newEntry, ...others].slice(0, MAX_ENTRIES).filter((entry) => (total += size(entry)) <= MAX_CHARACTERS);
 }
 
 function isEntry(value: unknown): value is Entry {

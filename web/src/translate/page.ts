@@ -54,6 +54,7 @@ export class TranslationPage implements SentenceHost {
   #shownInput: TranslationInput = { source: "", target: "", text: "" };
   /** Whether the translation that is shown is complete. */
   #isComplete = false;
+  /** Aborts the translation that is running; null if none is running. */
   #running: AbortController | null = null;
   #timer = 0;
   #isComposing = false;
@@ -62,9 +63,9 @@ export class TranslationPage implements SentenceHost {
    * of the server loads at the first request for word probabilities. Loading takes time, so the first text is first translated without word
    * probabilities. */
   #hasReceivedWords = false;
-  /** Texts of at least this length are translated without word probabilities, because the server has refused a text of this length, or an
-   * answer with word probabilities has failed. */
-  #tooLongForWords = Infinity;
+  /** Texts of at least this length are translated without word probabilities, because the server has refused a text of this length, or its
+   * answer with word probabilities has ended with an error. */
+  #minLengthWithoutWords = Infinity;
   /** Whether the translation that is shown has no word probabilities, because its text is too long for them. */
   #lacksWords = false;
   readonly #choices = new Choices(session);
@@ -175,11 +176,11 @@ export class TranslationPage implements SentenceHost {
     this.#showState();
   }
 
-  /** Translate with word probabilities. If the text is too long for them, translate without them. If the server has not loaded torch yet,
-   * translate first without word probabilities, and then with them. */
+  /** Translate with word probabilities. If the text is too long for them, translate without them. Before the server has sent word
+   * probabilities for the first time, translate first without them, and then with them. */
   async #run(job: Job): Promise<void> {
     const { length } = job.input.text;
-    const isTooLong = length >= this.#tooLongForWords;
+    const isTooLong = length >= this.#minLengthWithoutWords;
     const startsWithoutWords = isTooLong || !this.#hasReceivedWords;
     if (startsWithoutWords) await this.#stream(job, { words: false, showsPartials: true });
     this.#lacksWords = isTooLong;
@@ -190,7 +191,7 @@ export class TranslationPage implements SentenceHost {
     } catch (error) {
       if (!(error instanceof RefusedError && [413, IN_STREAM].includes(error.status))) throw error;
       if (!startsWithoutWords) await this.#stream(job, { words: false, showsPartials: true });
-      this.#tooLongForWords = length;
+      this.#minLengthWithoutWords = length;
       this.#lacksWords = true;
     }
   }
@@ -388,7 +389,7 @@ export class TranslationPage implements SentenceHost {
   }
 
   #onLanguagesChanged(tags = this.#tags): void {
-    this.#tooLongForWords = Infinity;
+    this.#minLengthWithoutWords = Infinity;
     this.#offerSwap();
     this.#offerTags(tags);
     this.#onFieldsChanged();
@@ -455,7 +456,7 @@ export class TranslationPage implements SentenceHost {
     byId("copy").addEventListener("click", () => void this.#copy());
     addEventListener("keydown", (event) => this.#onKey(event));
     document.querySelector(".skip")?.addEventListener("click", (event) => {
-      event.preventDefault(); // the link would change the hash of the address, which would then be translated as a text
+      event.preventDefault(); // the link would change the fragment of the address, which would then be translated as a text
       this.#text.focus();
     });
     addEventListener("hashchange", () => {
@@ -499,7 +500,7 @@ export class TranslationPage implements SentenceHost {
 
   // --- Saving and restoring -------------------------------------------------------------------------------
 
-  /** Store the text and its tags for a reload of the page. They are deleted when the tab is closed. */
+  /** Store the text and its tags for a reload of the page. The browser deletes them when the tab is closed. */
   #save(): void {
     writeDraft(session, { ...this.#input(), tags: this.#tags });
   }

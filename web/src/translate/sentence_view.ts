@@ -7,6 +7,7 @@ import { post } from "./server";
 import { currentTheme, onLanguage, preferences, settings, string } from "./settings";
 import { readVersion, type ScoredText, type Sentence, type Version } from "./translation";
 
+/** The number of translations that are requested: the best translation and the other translations in the list. */
 const N_BEST = 5;
 
 /** The properties and methods of the page that `SentenceView` uses. */
@@ -27,7 +28,9 @@ export class SentenceView {
   readonly #view = byId("sentence-view");
   readonly #alternatives = byId<HTMLDetailsElement>("alternatives");
   readonly #attention = byId<HTMLDetailsElement>("attention");
+  /** The index of the sentence that is shown. */
   index = 0;
+  /** Aborts the requests for the sentence that is shown. */
   #running = new AbortController();
 
   constructor(private readonly host: SentenceHost) {
@@ -79,7 +82,8 @@ export class SentenceView {
     for (const details of [this.#alternatives, this.#attention]) this.#fill(details);
   }
 
-  /** Set the link to the attention page. It contains the translation only if the user has chosen one instead of the model's own. */
+  /** Set the link to the attention page. The link contains the translation only if the user has chosen a translation that is not the model's
+   * own. */
   #linkAttentionPage(sentence: Sentence): void {
     const link = byId<HTMLAnchorElement>("show-attention");
     link.hidden = !this.host.pair || !settings.attentionPages;

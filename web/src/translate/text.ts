@@ -32,14 +32,14 @@ export interface TranslationInput {
 /** Texts with more characters are not written into the address, because some programs cut off long addresses. */
 export const MAX_ADDRESS_CHARACTERS = 1_500;
 
-/** The hash of the address for a text and its languages, for example `#en/ko/I%20go`. Empty if the text is empty or too long. */
+/** The fragment of the address for a text and its languages, for example `#en/ko/I%20go`. Empty if the text is empty or too long. */
 export function writeAddress({ source, target, text }: TranslationInput): string {
   return text.trim() && text.length <= MAX_ADDRESS_CHARACTERS ? `#${source}/${target}/${encodeURIComponent(text)}` : "";
 }
 
-/** Parse the hash of an address: `#en/ko/text`, or only `#text`, which other pages may use in links. */
-export function readAddress(hash: string, isSource: (code: string) => boolean, isTarget: (code: string) => boolean): Partial<TranslationInput> | null {
-  const content = hash.replace(/^#/, "");
+/** Parse the fragment of an address: `#en/ko/text`, or only `#text`, which other pages may use in links. */
+export function readAddress(fragment: string, isSource: (code: string) => boolean, isTarget: (code: string) => boolean): Partial<TranslationInput> | null {
+  const content = fragment.replace(/^#/, "");
   if (!content) return null;
   const [source, target, ...rest] = content.split("/");
   if (rest.length && isSource(source) && isTarget(target)) return { source, target, text: decode(rest.join("/")) };

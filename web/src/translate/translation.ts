@@ -48,8 +48,10 @@ export interface SentenceEvent extends ScoredText {
   notes?: string[];
 }
 
+/** Another word at one position of a translation, with a translation of the whole sentence that contains the word. */
 export interface Candidate extends ScoredText {
   word: string;
+  /** The probability of the word after the words before it. */
   probability: number;
 }
 

@@ -1,4 +1,5 @@
-/** Draws the words of the text and of its translation, tints them by probability, and highlights linked words together.
+/** Draws the words of the text and of its translation, and highlights linked words together. The words of the translation are tinted by
+ * probability.
  *
  * A text box cannot contain elements. Therefore a copy of its text, the mirror, lies exactly behind the text box, and the words are
  * highlighted in the mirror. */
