@@ -1,4 +1,7 @@
-"""`jumok serve --check`: describe the server that these settings would start, and list unsafe settings."""
+"""`jumok serve --check`: describe the server that these settings would start, and warn of settings.
+
+A warning is about a setting that is unsafe or has no effect.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def describe_server(settings: ServerSettings) -> list[str]:
-    """Return a description of the server in lines; raise if a model cannot be read."""
+    """Return a description of the server in lines.
+
+    Raise an error if a model cannot be read, or lacks the shortlist that it should use.
+    """
     pairs = read_language_pairs(settings.models)
     limits = settings.limits
     reachable_from = "this machine only" if is_loopback(settings.host) else "OTHER MACHINES TOO"
@@ -49,7 +55,10 @@ def describe_server(settings: ServerSettings) -> list[str]:
 
 
 def security_warnings(settings: ServerSettings) -> list[str]:
-    """Return what is unsafe about the settings."""
+    """Return what is unsafe about the settings, and which of them have no effect.
+
+    Raise a DataError if the file of API keys cannot be used.
+    """
     return list(_security_warnings(settings))
 
 
