@@ -166,6 +166,22 @@ def test_a_document_of_a_client_with_much_work_is_refused_before_it_is_read() ->
     asyncio.run(run())
 
 
+def test_the_room_for_a_document_does_not_depend_on_a_model_that_writes_captions() -> None:
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        queue.speed.set_first([1.0, 1_000.0])  # `worker.py` reports 1 for a model that reads pictures
+        open_request(queue, "other", seconds=1)
+        TranslationPipeline(queue, Limits()).check_room("client", 20_000)
+
+    asyncio.run(run())
+
+
+def test_a_request_that_is_slightly_too_large_is_refused_with_two_different_numbers() -> None:
+    message = str(RequestTooLargeError(7.2, 7.0))
+    assert "about 8 seconds, and at most 7 are allowed" in message
+    assert "at most 0.5 are allowed" in str(RequestTooLargeError(0.6, 0.5))
+
+
 def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
     async def run() -> None:
         limits = Limits(batch_timeout=1_000)

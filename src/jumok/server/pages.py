@@ -303,7 +303,7 @@ def _route_html(
 
 
 def _without_idle_languages(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
-    """Return the schemas of fields. In `source` and `target`, list only what `_translatable_languages` has."""
+    """Return the schemas of fields. `source` and `target` list what `_translatable_languages` returns."""
     if not {"source", "target"} <= fields.keys():
         return fields
     restricted_fields = {

@@ -1,8 +1,8 @@
 """The strings of the server's pages in English and Korean.
 
-The server inserts the strings of one language into a page. The script of the page can change the language: in
-the page, `data-string` names the string that is the text of an element, and `data-label` the string that is its
-label (`aria-label`).
+The server inserts the strings of one language into a page. The script of the page can change the language.
+In the page, `data-string` names the string that is the text of an element, and `data-label` names the string
+that is its label (`aria-label`).
 """
 
 from __future__ import annotations
