@@ -27,6 +27,7 @@ from jumok.errors import ModelFolderError
 from jumok.inference.shortlist import Shortlist
 from jumok.server.event_log import configure_logging
 from jumok.server.language_pairs import LanguagePair, read_language_pairs
+from jumok.server.lifecycle import _SignalHandlers
 from jumok.server.limits import Limits
 from jumok.server.pipeline import MAX_AHEAD, TranslationPipeline
 from jumok.server.service import ServerSettings, Service
@@ -301,7 +302,7 @@ def test_sentences_of_a_failed_batch_are_retried_in_small_batches_of_their_own()
         queue.add(pending_sentences(request, *["one"] * 40))
         failed = pending_items(await queue.take())
         for sentence in failed:
-            sentence.failed = True
+            sentence.has_failed = True
         queue.requeue(failed)
         queue.add(pending_sentences(request, *["one"] * 40))
         batches = [pending_items(await queue.take()) for _ in range(6)]
@@ -1094,6 +1095,24 @@ def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_es
     assert batches == [(0.0, False), (0.0, True), (0.0, False), (float("inf"), False)]
 
 
+def test_a_question_is_not_counted_as_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(self: WorkerHandle, message: dict[str, Any]) -> dict[str, Any]:
+        return {"kind": "answer", "answer": "{}", "cpu_seconds": 0.2, "seconds": 0.2}
+
+    monkeypatch.setattr(WorkerHandle, "_request", answer)
+    events: list[str] = []
+
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        handle = WorkerHandle(queue, {}, Limits(), lambda event, **_: events.append(event))
+        question = PendingQuestion(0, QUESTION, open_request(queue))
+        await handle._execute(question)
+        assert question.future.result() == "{}"
+
+    asyncio.run(run())
+    assert events == []
+
+
 def test_loading_torch_does_not_count_as_other_work_on_the_machine(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1199,6 +1218,19 @@ def test_signals_are_handled_while_models_are_loaded(model: Path, tmp_path: Path
             assert process.poll() is None
             assert starting.stop() == 0
     assert starting.events()[-1]["event"] == "drained"
+
+
+def test_a_cancelled_start_is_not_taken_for_a_drained_server_after_a_sighup() -> None:
+    async def run() -> None:
+        signals = _SignalHandlers()
+        signals._on_signal(signal.SIGHUP)
+        starting = asyncio.create_task(signals.unless_terminated(asyncio.sleep(60)))
+        await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    asyncio.run(run())
 
 
 @pytest.mark.medium
