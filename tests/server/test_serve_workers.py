@@ -307,7 +307,7 @@ def test_sentences_of_a_failed_batch_are_retried_in_small_batches_of_their_own()
         queue.add(pending_sentences(request, *["one"] * 40))
         batches = [pending_items(await queue.take()) for _ in range(6)]
         assert [len(batch) for batch in batches] == [8, 8, 8, 8, 8, 40]
-        assert all(sentence.failed for batch in batches[:5] for sentence in batch)
+        assert all(sentence.has_failed for batch in batches[:5] for sentence in batch)
 
     asyncio.run(run())
 
