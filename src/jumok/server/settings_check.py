@@ -65,9 +65,15 @@ def security_warnings(settings: ServerSettings) -> list[str]:
 def _security_warnings(settings: ServerSettings) -> Iterator[str]:
     is_public = not is_loopback(settings.host)
     if is_public and not settings.api_keys:
-        yield "Other machines can reach it and it requires no key. Give --api-keys FILE, or bind 127.0.0.1."
+        yield (
+            "Other machines can reach the server, and it requires no key. Give --api-keys FILE, or bind "
+            "127.0.0.1."
+        )
     if is_public and (not settings.proxies or "*" in settings.proxies):
-        yield "Texts and keys cross the network unencrypted. Put a reverse proxy with TLS in front of it."
+        yield (
+            "Texts and keys cross the network unencrypted. Put a reverse proxy with TLS in front of the "
+            "server."
+        )
     if settings.api_keys:
         read_api_keys(settings.api_keys)  # raises if the file has no keys, or a key that is too short
         if _is_accessible_to_others(settings.api_keys):
@@ -82,7 +88,7 @@ def _security_warnings(settings: ServerSettings) -> Iterator[str]:
     if "*" in settings.proxies:
         yield "--proxy '*' lets every client choose its own address: the rate limit has no effect."
     if not settings.limits.requests_per_minute:
-        yield "Requests per minute are not limited. That is fine behind a proxy that limits them."
+        yield "Requests per minute are not limited. This is fine behind a proxy that limits them."
 
 
 def _is_accessible_to_others(path: Path) -> bool:
@@ -125,7 +131,7 @@ def _describe_shortlist(settings: ServerSettings) -> str:
     for folder in settings.models:
         stored = read_stored_model(folder)
         choose_shortlist(True, stored, open_tokenizers(stored))  # raises if the model has no shortlist
-    return "used: a translation can depend on the others in its batch"
+    return "used: a translation can depend on the other sentences in its batch"
 
 
 def _pivot_lines(pairs: LanguagePairs) -> Iterator[str]:

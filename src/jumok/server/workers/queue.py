@@ -81,7 +81,7 @@ class WorkQueue:
         self._clients: dict[str, Client] = {}  # with open requests, or seen recently
         self._requests: dict[
             OpenRequest, None
-        ] = {}  # with waiting items; those that have waited longest first
+        ] = {}  # with waiting items, in the order in which they got the first
         self._virtual_time = 0.0  # the virtual time of a new client
         self._virtual_time_updated_at = 0.0
         self._num_long_requests = 0
