@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jumok.documents.document import SegmentTranslation
-    from jumok.server.pipeline import Candidate
+    from jumok.server.pipeline import SentenceTranslation
     from support.cli_calls import Call
 
 MODEL = Path(__file__).parents[1] / "stored" / "models" / "transformer"  # digits, English to Korean
@@ -417,7 +417,7 @@ class TestResuming:
         sizes: list[int] = []
         original = SegmentTranslator._candidates
 
-        def record_size(self: SegmentTranslator, sentences: Sequence[str]) -> dict[str, Candidate]:
+        def record_size(self: SegmentTranslator, sentences: Sequence[str]) -> dict[str, SentenceTranslation]:
             sizes.append(len(sentences))
             if len(sizes) == 3:
                 raise KeyboardInterrupt

@@ -104,7 +104,7 @@ def test_a_server_without_a_caption_model_refuses_caption_requests(shared_server
     answer = shared_server.post_file("picture.png", one_colour_png(8, 8), path="/v1/caption", target="de")
     assert (answer.status, answer.json["error"]) == (
         400,
-        "Invalid request: target parameter names de, in which no model writes captions; known: none",
+        "Invalid request: target parameter is de, a language in which no model writes captions; known: none",
     )
     assert "/v1/caption" not in shared_server.get("/spec").json["paths"]
 

@@ -27,7 +27,7 @@ from support.serve_process import serving
         ),
         (
             ["--host", "0.0.0.0"],
-            ["OTHER MACHINES TOO", "unsafe    Other machines can reach it and it requires no key"],
+            ["OTHER MACHINES TOO", "unsafe    Other machines can reach the server, and it requires no key"],
         ),
         (["--requests-per-minute", "0"], ["unsafe    Requests per minute are not limited"]),
         (["--allow-origin", "*"], ["unsafe    --allow-origin takes origins"]),

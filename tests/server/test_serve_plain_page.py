@@ -136,7 +136,7 @@ def test_the_page_shows_that_the_server_is_busy(model: Path) -> None:
     assert answer.status == 503
     assert is_page(answer)
     assert answer.headers["retry-after"] == "5"
-    assert "The translation took too long. Try again later, or send less." in answer.text
+    assert "The request took too long. Try again later, or send less." in answer.text
     assert (
         "서버가 지금 요청을 처리할 수 없습니다. 5초 후에 다시 시도하세요."
         in send(service, form(), KOREAN).text

@@ -27,6 +27,7 @@ from jumok.errors import ModelFolderError
 from jumok.inference.shortlist import Shortlist
 from jumok.server.event_log import configure_logging
 from jumok.server.language_pairs import LanguagePair, read_language_pairs
+from jumok.server.lifecycle import _SignalHandlers
 from jumok.server.limits import Limits
 from jumok.server.pipeline import MAX_AHEAD, TranslationPipeline
 from jumok.server.service import ServerSettings, Service
@@ -166,6 +167,22 @@ def test_a_document_of_a_client_with_much_work_is_refused_before_it_is_read() ->
     asyncio.run(run())
 
 
+def test_the_room_for_a_document_does_not_depend_on_a_model_that_writes_captions() -> None:
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        queue.speed.set_first([1.0, 1_000.0])  # `worker.py` reports 1 for a model that reads pictures
+        open_request(queue, "other", seconds=1)
+        TranslationPipeline(queue, Limits()).check_room("client", 20_000)
+
+    asyncio.run(run())
+
+
+def test_a_request_that_is_slightly_too_large_is_refused_with_two_different_numbers() -> None:
+    message = str(RequestTooLargeError(7.2, 7.0))
+    assert "about 8 seconds, and at most 7 are allowed" in message
+    assert "at most 0.5 are allowed" in str(RequestTooLargeError(0.6, 0.5))
+
+
 def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
     async def run() -> None:
         limits = Limits(batch_timeout=1_000)
@@ -285,12 +302,12 @@ def test_sentences_of_a_failed_batch_are_retried_in_small_batches_of_their_own()
         queue.add(pending_sentences(request, *["one"] * 40))
         failed = pending_items(await queue.take())
         for sentence in failed:
-            sentence.failed = True
+            sentence.has_failed = True
         queue.requeue(failed)
         queue.add(pending_sentences(request, *["one"] * 40))
         batches = [pending_items(await queue.take()) for _ in range(6)]
         assert [len(batch) for batch in batches] == [8, 8, 8, 8, 8, 40]
-        assert all(sentence.failed for batch in batches[:5] for sentence in batch)
+        assert all(sentence.has_failed for batch in batches[:5] for sentence in batch)
 
     asyncio.run(run())
 
@@ -1078,6 +1095,24 @@ def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_es
     assert batches == [(0.0, False), (0.0, True), (0.0, False), (float("inf"), False)]
 
 
+def test_a_question_is_not_counted_as_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(self: WorkerHandle, message: dict[str, Any]) -> dict[str, Any]:
+        return {"kind": "answer", "answer": "{}", "cpu_seconds": 0.2, "seconds": 0.2}
+
+    monkeypatch.setattr(WorkerHandle, "_request", answer)
+    events: list[str] = []
+
+    async def run() -> None:
+        queue = WorkQueue(Limits(), workers=1)
+        handle = WorkerHandle(queue, {}, Limits(), lambda event, **_: events.append(event))
+        question = PendingQuestion(0, QUESTION, open_request(queue))
+        await handle._execute(question)
+        assert question.future.result() == "{}"
+
+    asyncio.run(run())
+    assert events == []
+
+
 def test_loading_torch_does_not_count_as_other_work_on_the_machine(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1183,6 +1218,19 @@ def test_signals_are_handled_while_models_are_loaded(model: Path, tmp_path: Path
             assert process.poll() is None
             assert starting.stop() == 0
     assert starting.events()[-1]["event"] == "drained"
+
+
+def test_a_cancelled_start_is_not_taken_for_a_drained_server_after_a_sighup() -> None:
+    async def run() -> None:
+        signals = _SignalHandlers()
+        signals._on_signal(signal.SIGHUP)
+        starting = asyncio.create_task(signals.unless_terminated(asyncio.sleep(60)))
+        await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    asyncio.run(run())
 
 
 @pytest.mark.medium

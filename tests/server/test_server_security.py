@@ -7,6 +7,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
 from jumok.errors import DataError
@@ -303,3 +304,10 @@ def test_an_unreadable_empty_or_short_keys_file_is_refused(tmp_path: Path) -> No
     with pytest.raises(DataError, match="0 keys"):
         read_api_keys(path)
     assert not ApiKeys()
+
+
+def test_the_origin_null_cannot_be_allowed() -> None:
+    policy = HostOriginPolicy("127.0.0.1", origins=["null", "https://example.org"])
+    assert policy.check(Headers({"host": "127.0.0.1", "origin": "https://example.org"}))
+    with pytest.raises(HTTPException, match="Pages of this origin may not use the server"):
+        policy.check(Headers({"host": "127.0.0.1", "origin": "null"}))

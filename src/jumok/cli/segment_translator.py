@@ -16,7 +16,7 @@ from jumok.documents.segment_codes import TextWithCodes, split_at_codes
 from jumok.errors import UnsupportedError
 from jumok.inference.terminology import PairMissingTerms, find_terms, place_in_pairs
 from jumok.inference.text_options import LINE_BY_LINE, separate_options
-from jumok.server.pipeline import Candidate, TranslatedText
+from jumok.server.pipeline import SentenceTranslation, TranslatedText
 from jumok.text.normalisation import normalise
 from jumok.text.plain_spaces import plain_spaces
 from jumok.text.sentences import text_spans
@@ -144,14 +144,14 @@ class SegmentTranslator:
         }
         return [translated[text] for text in segments]
 
-    def _translate(self, sentences: Sequence[str]) -> dict[str, Candidate]:
+    def _translate(self, sentences: Sequence[str]) -> dict[str, SentenceTranslation]:
         """Translate sentences block by block. Blocks that an earlier process has stored are only read."""
         self._num_sentences = len(sentences)
         self.num_from_memory += sum(memory_key(sentence) in self._memory for sentence in sentences)
         if self._target is not None and len(sentences) > BLOCK_SENTENCES:
             key = make_key(self._job.key, BLOCK_SENTENCES, list(sentences))
             self.part = PartFile(self._target, key, overwrite=self._overwrite)
-        candidates: dict[str, Candidate] = {}
+        candidates: dict[str, SentenceTranslation] = {}
         for start in range(0, len(sentences), BLOCK_SENTENCES):
             block = sentences[start : start + BLOCK_SENTENCES]
             self._num_done = start
@@ -164,7 +164,7 @@ class SegmentTranslator:
                     self.part.add(str(start), {"sentences": rows, "notes": self.notes[num_notes:]})
             else:
                 new = {
-                    sentence: Candidate(text, 0.0, links and tuple((i, j) for i, j in links))
+                    sentence: SentenceTranslation(text, 0.0, links and tuple((i, j) for i, j in links))
                     for sentence, (text, links) in zip(block, stored["sentences"], strict=True)
                 }
                 self.notes += stored["notes"]
@@ -179,7 +179,7 @@ class SegmentTranslator:
         start = text.index(stripped)
         return ((start, start + len(stripped)),)
 
-    def _candidates(self, sentences: Sequence[str]) -> dict[str, Candidate]:
+    def _candidates(self, sentences: Sequence[str]) -> dict[str, SentenceTranslation]:
         memory_pairs = [
             Pair(sentence, self._memory[key])
             for sentence in sentences
@@ -209,11 +209,12 @@ class SegmentTranslator:
             if translation.source not in links:
                 links[translation.source] = _links_of_parts(translation)
         candidates = {
-            source: Candidate(text, score=0.0, links=links[source]) for source, text in texts.items()
+            source: SentenceTranslation(text, score=0.0, links=links[source])
+            for source, text in texts.items()
         }
         return candidates | self._with_terms({source: texts[source] for source in new})
 
-    def _with_terms(self, texts: Mapping[str, str]) -> dict[str, Candidate]:
+    def _with_terms(self, texts: Mapping[str, str]) -> dict[str, SentenceTranslation]:
         """Place missing terms in translations. Return the translations that lacked terms, by source.
 
         `texts` has all translations by source. If a term could not be placed, `self.notes` gets a note.
@@ -227,7 +228,7 @@ class SegmentTranslator:
         placed = place_in_pairs(incomplete, self._translator, self._retranslate)
         self.notes += [note for terms in placed for note in term_notes(terms)]
         return {
-            missing.pair.source: Candidate(terms.text, score=0.0, links=terms.links)
+            missing.pair.source: SentenceTranslation(terms.text, score=0.0, links=terms.links)
             for missing, terms in zip(incomplete, placed, strict=True)
         }
 

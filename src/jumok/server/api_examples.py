@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
     Schema = Mapping[str, Any]
 
+# The example sentence of each source language; for other languages it is "1 2 3".
 SENTENCES = {
     "en": "I go home.",
     "ko": "나는 집에 간다.",
     "de": "Ich gehe nach Hause.",
     "fr": "Je rentre.",
 }
-OPTIONS = {"n_best": 3, "alternatives": 2, "alignment": True, "words": True}
+OPTIONAL_VALUES = {"n_best": 3, "alternatives": 2, "alignment": True, "words": True}
 """Example values of optional fields."""
 FILE_NAME = "example.txt"
 MAX_SHOWN_VALUES = 6
@@ -141,7 +142,7 @@ def _example(
     source, target = languages
     schema = request_schema(operation)
     sentence = SENTENCES.get(source, "1 2 3")
-    values = {"q": sentence, "file": sentence, "source": source, "target": target, **OPTIONS}
+    values = {"q": sentence, "file": sentence, "source": source, "target": target, **OPTIONAL_VALUES}
     fields = {name: value for name, value in values.items() if name in schema.get("properties", {})}
     answers = operation["responses"]["200"]["content"]
     return ExampleRequest(method, url, fields, "file" in fields, "text/event-stream" in answers, key)
@@ -156,7 +157,10 @@ def request_schema(operation: Schema) -> Schema:
 
 
 def describe_values(schema: Schema) -> str:
-    """Describe the values that a field may have, in a few words."""
+    """Describe the values that a field may have, in a few words.
+
+    A string with a pattern gets no words of its own: usually it is a form's spelling of another choice.
+    """
     choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
     if choices:
         return " | ".join(dict.fromkeys(filter(None, map(describe_values, choices))))

@@ -46,9 +46,9 @@ class DownloadCache:
         limits, now = self._limits, time.monotonic()
         size = sum(len(file.data) for file in self._files.values())
         for name, file in list(self._files.items()):
-            expired = now - file.stored_at > limits.cached_file_lifetime
-            too_large = size > limits.max_cached_file_bytes and len(self._files) > 1
-            if not (expired or too_large or len(self._files) > limits.max_cached_files):
+            has_expired = now - file.stored_at > limits.cached_file_lifetime
+            is_too_much = size > limits.max_cached_file_bytes and len(self._files) > 1
+            if not (has_expired or is_too_much or len(self._files) > limits.max_cached_files):
                 return
             size -= len(file.data)
             del self._files[name]

@@ -1,7 +1,7 @@
-"""The log: one JSON object per line, with the id of the request and without its text or key.
+"""The log: one JSON object per line. What is logged about a request has its id, but not its text or key.
 
-A path is logged as the route that it matched, and an error by its type and location: paths and messages can
-contain text of a client.
+A path is logged as the route that it matched, and an unexpected error by its type and location: paths and
+messages of such errors can contain text of a client.
 """
 
 from __future__ import annotations

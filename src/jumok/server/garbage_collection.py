@@ -21,7 +21,9 @@ MAX_SECONDS = 15.0
 
 
 async def collect_when_idle(server_is_idle: Callable[[], bool]) -> None:
-    """Until cancelled, replace the automatic collections of this process by collections between requests.
+    """Until cancelled, replace the automatic collections of this process.
+
+    Garbage is collected while the server is idle, and after MAX_SECONDS at the latest.
 
     Objects that exist when this coroutine starts are not examined in these collections (`gc.freeze`), because
     most of them stay until the process ends.

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 class NamedGlossaries:
-    """Glossaries by name. A file that names its languages serves both directions between them."""
+    """Glossaries by name. A file that names its languages serves both directions between them.
+
+    Any other file serves every direction in which the server translates, except directions for which the
+    scripts show that the terms and their translations are swapped.
+    """
 
     def __init__(self, files: Sequence[tuple[str, Path]], pairs: LanguagePairs) -> None:
         self._by_name: dict[str, dict[Languages, Glossary]] = {}
@@ -51,7 +55,7 @@ class NamedGlossaries:
 def _read(path: Path, pairs: LanguagePairs) -> dict[Languages, Glossary]:
     """Return the glossaries of a file for all directions in which the server translates.
 
-    A direction for which the file has no terms is left out.
+    A direction for which the file has no terms is left out. If no direction is left, raise the first error.
     """
     glossaries: dict[Languages, Glossary] = {}
     errors: list[DataError] = []

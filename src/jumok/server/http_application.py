@@ -76,7 +76,7 @@ class HttpApplication:
                 headers = {**self.headers, b"x-request-id": request_id.encode()}
                 if origin := scope.get("foreign_origin"):
                     headers |= {**CORS_HEADERS, b"access-control-allow-origin": origin.encode()}
-                message["headers"] = list((headers | dict(message["headers"])).items())  # each header once
+                message["headers"] = list((headers | dict(message["headers"])).items())  # no header twice
             await send(message)
 
         try:

@@ -154,9 +154,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return b"\r\n".join([*lines, b"", b""])
 
     def send_400_response(self, msg: str) -> None:
-        """Send the error as JSON, unless a part of a response was sent before.
+        """Close the connection. Before this, send the error as JSON, unless a part of a response was sent.
 
-        uvicorn would send the error as plain text.
+        uvicorn would send `msg` as plain text.
         """
         cycle = self._current_cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
@@ -184,7 +184,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._stop_response_timer()
 
     def shutdown(self) -> None:
-        """Wait a moment for a request that was sent before its client could see the shutdown."""
+        """Close the connection after the current request.
+
+        An idle connection stays open for a moment, for a request that was sent before its client could see
+        the shutdown.
+        """
         self._draining = True
         if self.is_idle:
             self.loop.call_later(self.grace_seconds, self._close_if_idle)

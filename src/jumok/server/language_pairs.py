@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jumok.text.sentences import Sentences
 
 
+# In requests, "auto" asks the server to detect the language, so it is no code.
 _LANGUAGE_CODE = re.compile(r"(?!auto$)[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 
 
@@ -37,7 +38,7 @@ class LanguagePair:
     source: str
     target: str
     sentences: Sentences = "split"
-    """How texts are divided for this model: "split" into sentences, or "keep" each line as one part."""
+    """How texts are divided for this model: "split" into sentences, or "keep" each line in one piece."""
 
     @property
     def name(self) -> str:
@@ -46,7 +47,7 @@ class LanguagePair:
 
 
 PivotPath = tuple[LanguagePair, ...]
-"""The models that translate one after another; empty if source and target are the same language."""
+"""The pairs of the models that translate one after another. Empty if source and target are the same."""
 
 
 class LanguagePairs:
@@ -63,6 +64,7 @@ class LanguagePairs:
         for pair in pairs:
             self._by_source.setdefault(pair.source, []).append(pair)
         self.codes = list(dict.fromkeys(code for pair in pairs for code in (pair.source, pair.target)))
+        """The languages of the models that translate text."""
 
     @property
     def languages_of_models(self) -> list[tuple[str, str]]:
@@ -100,17 +102,20 @@ class LanguagePairs:
 
 
 def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
-    """Read the languages of model folders; each must name its languages, and no pair may occur twice."""
+    """Read the languages of model folders.
+
+    Each folder must name its languages, no pair may occur twice, and one model must translate text.
+    """
     folder_of: dict[tuple[str, str], Path] = {}
     model_pairs = []
     for index, folder in enumerate(folders):
         card = read_stored_model(folder).card
-        codes = _languages_of(folder, card.recipe)
-        if codes in folder_of:
-            what = f"translate {codes[0]} → {codes[1]}" if codes[0] else f"write captions in {codes[1]}"
-            raise ModelFolderError(f"{folder_of[codes]} and {folder} both {what}. Name only one.")
-        folder_of[codes] = folder
-        model_pairs.append(LanguagePair(index, *codes, sentences_for_texts(card.facts)))
+        source, target = languages = _languages_of(folder, card.recipe)
+        if languages in folder_of:
+            task = f"translate {source} → {target}" if source else f"write captions in {target}"
+            raise ModelFolderError(f"{folder_of[languages]} and {folder} both {task}. Name only one.")
+        folder_of[languages] = folder
+        model_pairs.append(LanguagePair(index, source, target, sentences_for_texts(card.facts)))
     pairs = LanguagePairs(model_pairs)
     if not pairs.text_pairs:
         raise UnsupportedError(

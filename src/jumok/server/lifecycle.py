@@ -47,7 +47,10 @@ RESERVED_FILES = 128
 
 
 def run_server(settings: ServerSettings, *, on_listening: OnListening) -> None:
-    """Serve until a signal. `on_listening` is called with the URL and a function that drains the server."""
+    """Serve until a signal, or until the server is drained.
+
+    `on_listening` is called with the URL and a function that drains the server.
+    """
     sys.setswitchinterval(SWITCH_SECONDS)
     # Listen before models are loaded, so that a port in use is reported at once. Connections that arrive
     # while models are being loaded are answered afterwards.
@@ -107,10 +110,11 @@ def _config(settings: ServerSettings, application: Application) -> uvicorn.Confi
 
 
 def allow_connections(wanted: int) -> int:
-    """Raise the limit on open files if needed. Return how many connections the limit allows, up to `wanted`.
+    """Raise the limit on open files if needed. Return how many of `wanted` connections it allows.
 
-    The usual limit is 1,024 open files. Connections beyond it could not even get a 503.
+    The usual limit is 1,024 open files. A connection beyond the limit could not even get a 503.
     """
+    # A limit of -1 (RLIM_INFINITY) means no limit.
     soft, hard = (limit if limit >= 0 else 2**31 for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
     needed = min(hard, wanted + RESERVED_FILES)
     if soft < needed:
@@ -165,20 +169,23 @@ class _SignalHandlers:
                 asyncio.get_running_loop().add_signal_handler(signal_number, self._on_signal, signal_number)
 
     async def unless_terminated(self, work: Coroutine[Any, Any, Result]) -> Result | None:
-        """Return the result of `work`; None if a signal cancels it."""
+        """Return the result of `work`; None if SIGTERM or SIGINT cancels it."""
         task = asyncio.create_task(work)
         self._terminate = task.cancel
         try:
             return await task
         except asyncio.CancelledError:
-            if not self._received:
+            if self._received <= {signal.SIGHUP}:  # the caller was cancelled; SIGHUP cancels nothing
                 raise
             return None
 
     def set_actions(
         self, terminate: Callable[[], None], reload: Callable[[], Coroutine[Any, Any, None]]
     ) -> None:
-        """Set the actions of signals, and run them for signals that were received before."""
+        """Set the actions of signals: SIGTERM and SIGINT terminate, SIGHUP reloads.
+
+        The actions also run for signals that were received before.
+        """
         self._terminate, self._reload = terminate, reload
         for signal_number in tuple(self._received):
             self._on_signal(signal_number)

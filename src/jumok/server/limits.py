@@ -18,10 +18,11 @@ class Limits:
     max_texts: int = 1_000
     """Texts per array."""
     max_alternatives: int = 10
+    """Translations of a text besides the best one; words that `/v1/candidates` returns."""
     max_request_seconds: float = 7.0
     """A request is refused if an idle server is estimated to need more time than this for it."""
     max_body_bytes: int = 2 * 2**20
-    """Checked while the body arrives, before it is parsed."""
+    """Bytes of the body of a request, checked while the body arrives, before it is parsed."""
     max_total_body_bytes: int = 128 * 2**20
     """Total size of the bodies of all requests that are being read or answered."""
     max_file_syntax_characters: int = 100_000
@@ -33,11 +34,12 @@ class Limits:
     body_timeout: float = 20.0
     """Time that a client has to send the body of a request."""
     response_timeout: float = 60.0
-    """Time that a client has to read the response."""
+    """Time that a client has to read the response, or each part of a streamed response."""
     max_connections: int = 2_000
     max_queued_sentences: int = 12_288
     max_queued_characters: int = 1_500_000
-    """The queue is full with this many sentences or characters; one client may fill two thirds of it."""
+    """The queue is full with `max_queued_sentences` or this many characters. One client may fill two thirds
+    of each."""
     request_timeout: float = 60.0
     """Time for answering a request. A request that needs more is refused at once, or ends with 503."""
     thread_timeout: float = 15.0
@@ -53,8 +55,10 @@ class Limits:
 
     0 means no limit."""
     max_cached_files: int = 100
+    """Translated files that wait in memory to be downloaded."""
     max_cached_file_bytes: int = 64 * 2**20
-    """Total size of the translated files that wait in memory to be downloaded."""
+    """Total size of these files."""
     cached_file_lifetime: float = 1_200.0
+    """Time for which a translated file can be downloaded."""
     drain_timeout: float = 90.0
-    """Time that accepted requests have to be answered after SIGTERM."""
+    """Time for answering the accepted requests after SIGTERM or Ctrl-C. Then the server ends."""

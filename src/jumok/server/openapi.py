@@ -1,6 +1,7 @@
-"""The OpenAPI document: the requests and answers of each API route that clients use.
+"""The OpenAPI document: the requests and answers of the API routes that this server offers.
 
-Pydantic generates it from the types of requests and answers. It contains the languages and the limits of
+A route that does not declare the type of its answer, such as that of the live page, is left out. Pydantic
+generates the document from the types of requests and answers. It contains the languages and the limits of
 this server.
 """
 
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import TypeAdapter
 
 from jumok.server.api import API_ROUTES
-from jumok.server.api.fields import STRING, described_service
+from jumok.server.api.fields import STRING, documented_service
 from jumok.server.request_body import MULTIPART
 from jumok.server.routes import JSON_TYPE
 from jumok.storage.model_folder import jumok_version
@@ -48,16 +49,16 @@ def openapi_document(service: Service) -> Schema:
 
 
 def _make_document(service: Service) -> Schema:
-    described_service.set(service)
+    documented_service.set(service)
     components: Schema = {"schemas": {}}
     paths: Schema = {}
     for route in API_ROUTES:
         endpoint = cast("Endpoint", route.endpoint)
         if endpoint.answer is not None and endpoint.is_offered(service):
-            described = _describe(route, endpoint, components["schemas"])
+            operation = _operation(route, endpoint, components["schemas"])
             if service.api_keys and endpoint.guarded:
-                described["security"] = [{"key": []}]
-            paths[route.path] = {"post" if endpoint.request else "get": described}
+                operation["security"] = [{"key": []}]
+            paths[route.path] = {"post" if endpoint.request else "get": operation}
     if service.api_keys:
         components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
     return {
@@ -73,12 +74,12 @@ def _make_document(service: Service) -> Schema:
     }
 
 
-def _describe(route: Route, endpoint: Endpoint, schemas: Schema) -> Schema:
+def _operation(route: Route, endpoint: Endpoint, schemas: Schema) -> Schema:
     """Return the OpenAPI operation of one route. Types that have a name are added to `schemas`."""
     answer = _schema(endpoint.answer, schemas)
     first, *more = endpoint.handler.__name__.split("_")
     errors = ("403", *endpoint.more_errors, *(_POST_ERRORS if endpoint.request else ()))
-    described: Schema = {
+    operation: Schema = {
         "operationId": first + "".join(word.capitalize() for word in more),
         "summary": (endpoint.handler.__doc__ or "").partition("\n")[0].rstrip("."),
         "responses": {
@@ -92,13 +93,13 @@ def _describe(route: Route, endpoint: Endpoint, schemas: Schema) -> Schema:
     if endpoint.request is not None:
         fields = _schema(endpoint.request, schemas)
         content = {media_type: _body(fields, media_type, endpoint) for media_type in endpoint.body_types}
-        described["requestBody"] = {"required": True, "content": content}
+        operation["requestBody"] = {"required": True, "content": content}
     if route.param_convertors:
-        described["parameters"] = [
+        operation["parameters"] = [
             {"name": name, "in": "path", "required": True, "schema": {**STRING, "minLength": 1}}
             for name in route.param_convertors
         ]
-    return described
+    return operation
 
 
 def _error_response(status: str) -> Schema:
@@ -106,8 +107,9 @@ def _error_response(status: str) -> Schema:
     return {**response, "headers": _RETRY_AFTER} if status in ("429", "503") else response
 
 
-def _schema(described: Any, schemas: Schema) -> Schema:
-    schema = TypeAdapter(described).json_schema(ref_template="#/components/schemas/{model}")
+def _schema(described_type: Any, schemas: Schema) -> Schema:
+    """Return the schema of a type. Types in it that have a name are added to `schemas`."""
+    schema = TypeAdapter(described_type).json_schema(ref_template="#/components/schemas/{model}")
     schemas.update(schema.pop("$defs", {}))
     return schema
 
@@ -115,7 +117,7 @@ def _schema(described: Any, schemas: Schema) -> Schema:
 def _body(fields: Schema, media_type: str, endpoint: Endpoint) -> Schema:
     """Return the schema of the body: the fields and `api_key`.
 
-    In JSON, optional fields may be null; a form has no null and no arrays.
+    In JSON, optional fields may be null. A form has no null, and of its fields only `tags` may be an array.
     """
     properties = dict(fields["properties"])
     if media_type == JSON_TYPE:
@@ -124,14 +126,16 @@ def _body(fields: Schema, media_type: str, endpoint: Endpoint) -> Schema:
             properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
         return {"schema": {**fields, "properties": properties}}
     if "glossary" in properties:
-        # The field may also contain terms, as the text of a JSON object. The schema does not describe this,
-        # because it cannot distinguish such a text from other texts.
-        _, names = properties["glossary"]["anyOf"]
-        properties["glossary"] = {**names, "description": "A name; or terms, as the text of a JSON object."}
+        # The field may also contain terms, as the text of a JSON object. Only the description says this,
+        # because a schema cannot distinguish such a text from other texts.
+        _, glossary_names = properties["glossary"]["anyOf"]
+        description = "A name; or terms, as the text of a JSON object."
+        properties["glossary"] = {**glossary_names, "description": description}
     if "anyOf" in properties.get("q", {}):
         properties["q"] = properties["q"]["anyOf"][0]
     if endpoint.body_types == (MULTIPART,):
-        # A multipart form sends every value as text, so the schema of the key has no type.
+        # A multipart form sends every value as text, so every value of the key is valid. A route that accepts
+        # several content types describes the key as a string in each of them.
         schema = {**fields, "properties": {**properties, "api_key": {}}}
         return {"schema": schema, "encoding": {"file": {"contentType": "text/plain"}}}
     return {"schema": {**fields, "properties": {**properties, "api_key": STRING}}}

@@ -75,7 +75,10 @@ async def translate_on_page(request: ApiRequest) -> Response:
 
 
 def _plan_notice(plan: LanguagePlan, target: str, ui_language: str) -> str:
-    """Return the line below the translation: detected language, pivots, whether nothing was translated."""
+    """Return the line below the translation: the detected language, and the pivot languages.
+
+    If the detected language is the target, the line also says that nothing was translated.
+    """
     strings = STRINGS[ui_language]
     detected = [language["language"] for language in plan.detected or ()]
     labelled = ((strings["detected"], detected), (strings["through"], plan.pivots))
@@ -111,7 +114,7 @@ def _with_back_link(html: str, label: str) -> str:
 
 
 def show_error(request: ApiRequest, error: HTTPException) -> Response:
-    """Show the page with the error, and with the entered text if it was read."""
+    """Show the page with the error, and with the entered text if the form was read."""
     messages = ERROR_MESSAGES[_ui_language(request)]
     matches = (text for part, text in messages.items() if isinstance(part, str) and part in error.detail)
     template = next(matches, messages.get(error.status_code, "{message}"))
@@ -148,8 +151,10 @@ def _render_translation_page(
         tags=_tag_switches(list(tags), fields.get("tags"), ui_language),
         tags_hidden="" if tags else "hidden",
         key_hidden="" if service.api_keys else "hidden",
-        suffixes=",".join(suffix for each in DOCUMENT_FORMATS for suffix in each.suffixes),
-        formats=", ".join(each.suffix[1:].upper() for each in DOCUMENT_FORMATS),
+        suffixes=",".join(
+            suffix for document_format in DOCUMENT_FORMATS for suffix in document_format.suffixes
+        ),
+        formats=", ".join(document_format.suffix[1:].upper() for document_format in DOCUMENT_FORMATS),
         settings=_to_attribute(_page_settings(service)),
         errors=_to_attribute(ERROR_MESSAGES),
     )
@@ -167,7 +172,7 @@ def _translatable_languages(pairs: LanguagePairs) -> tuple[list[str], list[str]]
 
 
 def _page_settings(service: Service) -> dict[str, Any]:
-    """Return the facts about the server that the page's script needs."""
+    """Return what the page's script needs to know about the server."""
     pairs = service.language_pairs
     return {
         "limit": service.limits.max_characters,
@@ -180,7 +185,10 @@ def _page_settings(service: Service) -> dict[str, Any]:
 
 
 def _render_template(template: str, ui_language: str, *, nav: str, **values: str) -> Response:
-    """Return one of the pages, with the strings of a language and the policy that allows script and style."""
+    """Return the page of a template file, with the strings of a language.
+
+    The content security policy of the page allows its script and style.
+    """
     script, style = _read("page.js").strip(), _read("page.css").strip()
     values |= {
         "script": script,
@@ -274,12 +282,12 @@ def _route_html(
     pairs: LanguagePairs,
 ) -> str:
     schema, strings = request_schema(operation), STRINGS[ui_language]
-    fields = _only_translatable(schema.get("properties", {}), pairs)
+    fields = _without_idle_languages(schema.get("properties", {}), pairs)
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code>"
         f"<td>{escape(strings['required']) if name in schema.get('required', ()) else ''}"
-        f"<td><code>{escape(describe_values(values))}</code>"
-        for name, values in fields.items()
+        f"<td><code>{escape(describe_values(field_schema))}</code>"
+        for name, field_schema in fields.items()
     )
     head = "".join(f"<th>{escape(strings[name])}" for name in ("field", "required", "values"))
     table = f'<div class="scroll"><table><tr>{head}{rows}</table></div>' if rows else ""
@@ -294,17 +302,17 @@ def _route_html(
     )
 
 
-def _only_translatable(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
-    """Return the fields. Leave out languages that are translated only from or into themselves."""
+def _without_idle_languages(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
+    """Return the schemas of fields. `source` and `target` list what `_translatable_languages` returns."""
     if not {"source", "target"} <= fields.keys():
         return fields
-    useful = {
+    restricted_fields = {
         name: fields[name]
         | {"enum": [code for code in fields[name]["enum"] if code == AUTO or code in codes]}
         for name, codes in zip(("source", "target"), _translatable_languages(pairs), strict=True)
         if "enum" in fields[name]
     }
-    return fields | useful
+    return fields | restricted_fields
 
 
 ATTENTION_PAGE = Endpoint(show_attention_page, error_page=show_error)

@@ -60,45 +60,49 @@ if TYPE_CHECKING:
     Terms = dict[int, Sequence[TermMatch]]
     OnProgress = Callable[[int, int], None]
 
-__all__ = ["Candidate", "TranslatedText", "TranslationPipeline", "to_candidates"]
+__all__ = ["SentenceTranslation", "TranslatedText", "TranslationPipeline", "read_translations"]
 
 MARKUP_FACTOR = 4
-"""A document with its markup has at most about this many characters per character of its text."""
+"""A guess: a document with its markup has this many characters per character of text."""
 MAX_AHEAD = 1_024
 """Maximum number of sentences of one request in the queue. With more, a large file would slow down all
 clients."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """One translation of a sentence."""
+class SentenceTranslation:
+    """One of the translations that the search has found for a sentence."""
 
     text: str
     score: float
     links: tuple[WordLink, ...] | None = None
-    """Word links; None if the worker sent no links."""
+    """Word links; None if they are not known."""
     notes: tuple[str, ...] = ()
     """What a reader should know: the translation was cut or repeats itself, or a term is missing."""
     probabilities: tuple[float, ...] | None = None
     """The last model's probability of each word; None if it was not computed, or a term was placed."""
 
 
+RankedTranslations = tuple[SentenceTranslation, ...]
+"""The translations of one sentence, best first."""
+
+
 @dataclass(frozen=True, slots=True)
 class TranslatedText:
-    """A text, the spans of its sentences, and the candidates of each sentence, best first."""
+    """A text, the spans of its sentences, and the translations of each sentence, best first."""
 
     source: str
     spans: tuple[Span, ...]
-    sentences: tuple[tuple[Candidate, ...], ...]
+    sentences: tuple[RankedTranslations, ...]
     target_language: str
 
     def text(self, rank: int = 0) -> str:
-        """Join the candidates of this rank. If a sentence has fewer candidates, use its last candidate."""
+        """Join the translations of this rank; of a sentence with fewer translations, take the last."""
         return "".join(self._parts(rank))
 
     def other_ranks(self) -> list[int]:
-        """Return the ranks of the other translations, without duplicates."""
-        num_ranks = max((len(candidates) for candidates in self.sentences), default=1)
+        """Return the ranks from 1 whose text differs from the texts of all lower ranks."""
+        num_ranks = max((len(translations) for translations in self.sentences), default=1)
         if num_ranks == 1:
             return []
         first_ranks = {self.text(rank): rank for rank in reversed(range(num_ranks))}
@@ -106,37 +110,44 @@ class TranslatedText:
 
     def score(self, rank: int = 0) -> float:
         """Return the mean score of the sentences; 0 if there are none."""
-        scores = [candidate.score for candidate in self._candidates(rank)]
+        scores = [translation.score for translation in self._translations_of_rank(rank)]
         return sum(scores) / len(scores) if scores else 0.0
 
     def notes(self) -> list[str]:
-        """Return the notes on the best candidate of each sentence."""
-        return [note for candidate in self._candidates(0) for note in candidate.notes]
+        """Return the notes on the best translation of each sentence."""
+        return [note for translation in self._translations_of_rank(0) for note in translation.notes]
 
     def links(self, rank: int = 0) -> list[SpanLink]:
-        """Return word links as character spans in the source and in the translation."""
+        """Return word links as character spans in the source and in the translation.
+
+        The words of a sentence whose links are not known are linked by position.
+        """
         span_links: list[SpanLink] = []
-        for (start, end), target_start, candidate in zip(
-            self.spans, self._target_starts(rank), self._candidates(rank), strict=True
+        for (start, end), target_start, translation in zip(
+            self.spans, self._target_starts(rank), self._translations_of_rank(rank), strict=True
         ):
-            source, target = word_spans(self.source[start:end]), word_spans(candidate.text)
-            links = diagonal_links(len(source), len(target)) if candidate.links is None else candidate.links
+            source, target = word_spans(self.source[start:end]), word_spans(translation.text)
+            links = (
+                diagonal_links(len(source), len(target)) if translation.links is None else translation.links
+            )
             span_links.extend((_shift(source[i], start), _shift(target[j], target_start)) for i, j in links)
         return span_links
 
     def words(self, rank: int = 0) -> list[tuple[Span, float | None]]:
         """Return the span of each word of the translation and the model's probability of it, if known."""
         words: list[tuple[Span, float | None]] = []
-        for target_start, candidate in zip(self._target_starts(rank), self._candidates(rank), strict=True):
-            spans = [_shift(span, target_start) for span in word_spans(candidate.text)]
-            words.extend(zip(spans, candidate.probabilities or [None] * len(spans), strict=True))
+        for target_start, translation in zip(
+            self._target_starts(rank), self._translations_of_rank(rank), strict=True
+        ):
+            spans = [_shift(span, target_start) for span in word_spans(translation.text)]
+            words.extend(zip(spans, translation.probabilities or [None] * len(spans), strict=True))
         return words
 
     def segment_translation(self, rank: int = 0) -> SegmentTranslation:
         return SegmentTranslation(self.text(rank), self.links(rank))
 
-    def _candidates(self, rank: int) -> list[Candidate]:
-        return [candidates[min(rank, len(candidates) - 1)] for candidates in self.sentences]
+    def _translations_of_rank(self, rank: int) -> list[SentenceTranslation]:
+        return [translations[min(rank, len(translations) - 1)] for translations in self.sentences]
 
     def _target_starts(self, rank: int) -> list[int]:
         """Return where each sentence starts in the translation."""
@@ -144,8 +155,8 @@ class TranslatedText:
         return list(accumulate(map(len, self._parts(rank))))[:-1:2]
 
     def _parts(self, rank: int) -> list[str]:
-        translations = [candidate.text for candidate in self._candidates(rank)]
-        return replace_sentences(self.source, self.spans, translations, self.target_language)
+        texts = [translation.text for translation in self._translations_of_rank(rank)]
+        return replace_sentences(self.source, self.spans, texts, self.target_language)
 
 
 class TranslationPipeline:
@@ -158,13 +169,16 @@ class TranslationPipeline:
 
     @contextmanager
     def open_request(self, client: str) -> Iterator[OpenRequest]:
-        """Open a request of a client. At the end, items of the request that still wait are removed."""
+        """Open a request of a client. At the end, items of the request that still wait are removed.
+
+        A TimeoutError inside the `with` statement becomes a BusyError.
+        """
         deadline = asyncio.get_running_loop().time() + self._limits.request_timeout
         request = self._queue.open(client, deadline)
         try:
             yield request
         except TimeoutError:
-            raise BusyError("The translation took too long. Try again later, or send less.", 5) from None
+            raise BusyError("The request took too long. Try again later, or send less.", 5) from None
         finally:
             self._queue.close(request)
 
@@ -176,7 +190,10 @@ class TranslationPipeline:
         options: TranslateOptions,
         glossaries: Glossaries = MappingProxyType({}),
     ) -> None:
-        """Accept the work of a request. Raise an error before the work begins if it would take too long."""
+        """Accept the work of a request.
+
+        Raise an error, before the work begins, if it would take too long or the queue has no room for it.
+        """
         seconds, characters = 0.0, 0
         by_path = _group_by_path(pivot_paths)
         for path, indices in by_path.items():
@@ -187,6 +204,7 @@ class TranslationPipeline:
                 num_characters, self._estimate, texts_of_path, _batch_keys(path, options), path in glossaries
             )
         self._queue.check_size(seconds)
+        # At most MAX_AHEAD sentences of the request are in the queue at a time.
         sentences = min(MAX_AHEAD, len(texts) + characters // CHARACTERS_PER_SENTENCE)
         self._queue.admit(
             request,
@@ -198,8 +216,9 @@ class TranslationPipeline:
     def _estimate(self, texts: Sequence[str], keys: Sequence[BatchKey], has_glossary: bool) -> float:
         """Return the seconds of work of texts that are translated along one pivot path.
 
-        A text with terms takes longer. Attention is computed to find the words that the terms replace, and a
-        sentence is translated again if its translation lacks an address.
+        A text with terms or protected strings (addresses, placeholders, `code`) takes longer. Attention is
+        computed to find the words that they replace, and a sentence is translated again if its translation
+        lacks a protected string.
         """
         by_terms: dict[bool, list[str]] = {}
         for text in texts:
@@ -211,9 +230,12 @@ class TranslationPipeline:
         )
 
     def check_room(self, client: str, num_characters: int) -> None:
-        """Refuse a document, before it is read, if its client already has too much work in the queue."""
-        key = BatchKey(0, TranslateOptions(align=True))
-        min_seconds = self._queue.speed.seconds_of_texts(key, ["x" * (num_characters // MARKUP_FACTOR)])
+        """Refuse a document, before it is read, if its client already has too much work in the queue.
+
+        The languages of the document are not known yet, so the estimate is that of the fastest model.
+        """
+        text = "x" * (num_characters // MARKUP_FACTOR)
+        min_seconds = self._queue.speed.min_seconds_of_text(text, TranslateOptions(align=True))
         with self.open_request(client) as request:
             self._queue.check_room(request, min_seconds)
 
@@ -229,8 +251,8 @@ class TranslationPipeline:
     ) -> list[TranslatedText]:
         """Translate each text along its own pivot path; texts with the same path are queued together.
 
-        `glossaries` has the terms for the texts of each path. Addresses and placeholders in a text are kept
-        unchanged even without a glossary.
+        `glossaries` has the terms for the texts of each path. Protected strings (addresses, placeholders,
+        `code`) are kept unchanged even without a glossary.
         If all texts have the same path, `on_progress(done, total)` counts each sentence once per model.
         Otherwise `on_progress` is not called.
         """
@@ -275,14 +297,14 @@ class TranslationPipeline:
             num_characters, _split, texts, path, options, glossaries.get(path)
         )
         options = _with_links(options, path, terms)
-        candidates = await self._run_path(
+        translations = await self._run_path(
             sentences, _batch_keys(path, options), request, terms, on_progress=on_progress
         )
 
         def join() -> list[TranslatedText]:
-            remaining = (_without_tags(ranked, len(options.tags)) for ranked in candidates)
+            of_sentences = (_without_tags(ranked, len(options.tags)) for ranked in translations)
             return [
-                _translated_text(text, sentence_spans, [next(remaining) for _ in sentence_spans], path)
+                _translated_text(text, sentence_spans, [next(of_sentences) for _ in sentence_spans], path)
                 for text, sentence_spans in zip(texts, spans, strict=True)
             ]
 
@@ -296,7 +318,11 @@ class TranslationPipeline:
         request: OpenRequest,
         glossaries: Glossaries = MappingProxyType({}),
     ) -> AsyncIterator[tuple[int, int, str | TranslatedText]]:
-        """Yield (text index, sentence index, partial text or final result) of an admitted request."""
+        """Translate the texts of an admitted request along one path, sentence by sentence, in order.
+
+        Yield (text index, sentence index, partial translation or final result) for each partial translation
+        and each result. If the path is empty, nothing is translated, and each text is one result.
+        """
         if not path:
             for index, text in enumerate(texts):
                 yield index, 0, _translated_text(text, (), [], path)
@@ -315,12 +341,12 @@ class TranslationPipeline:
             for text_index, sentence_index, sentence in sentences:
                 while isinstance(result := await anext(results), str):
                     yield text_index, sentence_index, result
-                candidates = _without_tags(result, len(options.tags))
-                translated = _translated_text(sentence, ((0, len(sentence)),), [candidates], path)
+                translations = _without_tags(result, len(options.tags))
+                translated = _translated_text(sentence, ((0, len(sentence)),), [translations], path)
                 yield text_index, sentence_index, translated
 
     async def ask(self, pair: LanguagePair, question: Question, client: str) -> str:
-        """Return a model's answer, as JSON. A DataError says why the model refuses the question."""
+        """Return a model's answer, as JSON. A DataError says why a question is refused."""
         with self.open_request(client) as request:
             pending = PendingQuestion(pair.model_index, question, request)
             self._queue.admit(request, self._queue.speed.seconds(pending))
@@ -336,41 +362,43 @@ class TranslationPipeline:
         terms: Terms,
         *,
         on_progress: OnProgress | None = None,
-    ) -> list[tuple[Candidate, ...]]:
-        """Return the candidates of each sentence. Every model before the last gives one candidate.
+    ) -> list[RankedTranslations]:
+        """Return the translations of each sentence. Only the last model may give more than one.
 
         If there is one model, its worker places the terms. If there are several models, the terms are placed
         here, by the composed word links.
         """
         originals = sentences
-        best: list[Candidate] = []
-        candidates: list[tuple[Candidate, ...]] = []
+        best: list[SentenceTranslation] = []
+        translations: list[RankedTranslations] = []
         for index, key in enumerate(keys):
-            candidates = []
+            translations = []
             worker_terms = terms if len(keys) == 1 else {}
             with closing(self._queued_in_order(sentences, key, request, worker_terms)) as queued:
                 async with asyncio.timeout_at(request.deadline):
                     for sentence in queued:
-                        candidates.append(to_candidates(await sentence.future))
+                        translations.append(read_translations(await sentence.future))
                         if on_progress is not None:
-                            on_progress(index * len(sentences) + len(candidates), len(keys) * len(sentences))
+                            on_progress(
+                                index * len(sentences) + len(translations), len(keys) * len(sentences)
+                            )
             if best:
-                pairs = zip(best, candidates, strict=True)
-                candidates = [_compose_pivot(pivot, ranked) for pivot, ranked in pairs]
-            best = [ranked[0] for ranked in candidates]
-            sentences = [candidate.text for candidate in best]
+                pairs = zip(best, translations, strict=True)
+                translations = [_compose_pivot(pivot, ranked) for pivot, ranked in pairs]
+            best = [ranked[0] for ranked in translations]
+            sentences = [translation.text for translation in best]
         if len(keys) > 1:
             for index, matches in terms.items():
-                candidates[index] = _place_terms(originals[index], candidates[index], matches)
-        return candidates
+                translations[index] = _place_terms(originals[index], translations[index], matches)
+        return translations
 
     async def _stream_path(
         self, sentences: list[str], keys: Sequence[BatchKey], request: OpenRequest, terms: Terms
-    ) -> AsyncGenerator[str | tuple[Candidate, ...]]:
-        """For each sentence in order, yield its partial texts, and then its candidates."""
+    ) -> AsyncGenerator[str | RankedTranslations]:
+        """For each sentence in order, yield its partial texts, and then its translations."""
         *pivot_keys, key = keys
-        best = [candidates[0] for candidates in await self._run_path(sentences, pivot_keys, request, {})]
-        texts = [candidate.text for candidate in best] if pivot_keys else sentences
+        best = [translations[0] for translations in await self._run_path(sentences, pivot_keys, request, {})]
+        texts = [translation.text for translation in best] if pivot_keys else sentences
         worker_terms = {} if pivot_keys else terms
         with closing(self._queued_in_order(texts, key, request, worker_terms)) as queued:
             for index, sentence in enumerate(queued):
@@ -378,16 +406,19 @@ class TranslationPipeline:
                     async for text in partials:
                         yield text
                 async with asyncio.timeout_at(request.deadline):
-                    candidates = to_candidates(await sentence.future)
+                    translations = read_translations(await sentence.future)
                 if pivot_keys:
-                    composed = _compose_pivot(best[index], candidates)
-                    candidates = _place_terms(sentences[index], composed, terms.get(index, ()))
-                yield candidates
+                    composed = _compose_pivot(best[index], translations)
+                    translations = _place_terms(sentences[index], composed, terms.get(index, ()))
+                yield translations
 
     def _queued_in_order(
         self, texts: Sequence[str], key: BatchKey, request: OpenRequest, terms: Terms
     ) -> Generator[PendingSentence]:
-        """Yield the sentences in order. At most `MAX_AHEAD` of them are in the queue."""
+        """Put sentences into the queue, and yield them in order; the caller waits for each future.
+
+        At most `MAX_AHEAD` sentences are in the queue. When the generator is closed, the rest is withdrawn.
+        """
         remaining = enumerate(texts)
         ahead: deque[PendingSentence] = deque()
         try:
@@ -410,7 +441,7 @@ class TranslationPipeline:
 
 def _group_by_path(pivot_paths: Sequence[PivotPath]) -> dict[PivotPath, list[int]]:
     """Return the indices of the texts of each pivot path."""
-    if pivot_paths and all(path is pivot_paths[0] for path in pivot_paths):  # hashing each takes longer
+    if pivot_paths and all(path is pivot_paths[0] for path in pivot_paths):  # hashing them would take longer
         return {pivot_paths[0]: list(range(len(pivot_paths)))}
     by_path: dict[PivotPath, list[int]] = {}
     for index, path in enumerate(pivot_paths):
@@ -419,12 +450,12 @@ def _group_by_path(pivot_paths: Sequence[PivotPath]) -> dict[PivotPath, list[int
 
 
 def _batch_keys(path: PivotPath, options: TranslateOptions) -> list[BatchKey]:
-    """Return the key of each model on a path. Models before the last give one candidate and do not stream."""
-    last = options.without_tags()
+    """Return the key of each model on a path. Only the last model streams or gives several translations."""
+    last_options = options.without_tags()
     if len(path) == 1:
-        return [BatchKey(path[0].model_index, last)]
-    pivot_options = last._replace(n_best=1, words=False, stream=False)
-    return [BatchKey(pair.model_index, last if pair is path[-1] else pivot_options) for pair in path]
+        return [BatchKey(path[0].model_index, last_options)]
+    pivot_options = last_options._replace(n_best=1, words=False, stream=False)
+    return [BatchKey(pair.model_index, last_options if pair is path[-1] else pivot_options) for pair in path]
 
 
 def _split(
@@ -444,21 +475,22 @@ def _with_tags(sentence: str, options: TranslateOptions) -> str:
     return " ".join((*options.tags, sentence))
 
 
-def _without_tags(candidates: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...]:
-    """Return the candidates with links to the sentence without its first `count` words, which are tags."""
-    if not count:
-        return candidates
+def _without_tags(translations: RankedTranslations, num_tags: int) -> RankedTranslations:
+    """Return the translations with links to the sentence without its tags. Each tag is one word."""
+    if not num_tags:
+        return translations
     return tuple(
         replace(
-            candidate,
-            links=candidate.links and tuple((i - count, j) for i, j in candidate.links if i >= count),
+            translation,
+            links=translation.links
+            and tuple((i - num_tags, j) for i, j in translation.links if i >= num_tags),
         )
-        for candidate in candidates
+        for translation in translations
     )
 
 
 async def _partial_texts(sentence: PendingSentence, deadline: float) -> AsyncGenerator[str]:
-    """Yield the translation so far whenever it has grown, until it is complete."""
+    """Yield the translation so far whenever it has changed, until the translation is complete."""
     sentence.future.add_done_callback(lambda _: sentence.updated.set())
     while not sentence.future.done():
         async with asyncio.timeout_at(deadline):
@@ -469,13 +501,13 @@ async def _partial_texts(sentence: PendingSentence, deadline: float) -> AsyncGen
 
 
 def _translated_text(
-    text: str, spans: tuple[Span, ...], sentences: Sequence[tuple[Candidate, ...]], path: PivotPath
+    text: str, spans: tuple[Span, ...], sentences: Sequence[RankedTranslations], path: PivotPath
 ) -> TranslatedText:
     return TranslatedText(text, spans, tuple(sentences), path[-1].target if path else "")
 
 
 def _find_terms(sentences: Sequence[str], glossary: Glossary | None) -> Terms:
-    """Return the terms of each sentence, by the index of the sentence. Leave out sentences without terms."""
+    """Return the terms and protected strings of each sentence, by its index. Leave out other sentences."""
     terms: Terms = {}
     for index, sentence in enumerate(sentences):
         matches: Sequence[TermMatch] = find_protected(sentence)
@@ -487,31 +519,31 @@ def _find_terms(sentences: Sequence[str], glossary: Glossary | None) -> Terms:
 
 
 def _with_links(options: TranslateOptions, path: PivotPath, terms: Terms) -> TranslateOptions:
-    """Return options that request word links if `_run_path` needs them to place terms."""
+    """Return options that request word links if the pipeline itself will place terms by them."""
     return options._replace(align=True) if terms and len(path) > 1 else options
 
 
 def _place_terms(
-    sentence: str, candidates: tuple[Candidate, ...], matches: Sequence[TermMatch]
-) -> tuple[Candidate, ...]:
-    """Return the candidates of a sentence with its terms, placed by word links."""
+    sentence: str, translations: RankedTranslations, matches: Sequence[TermMatch]
+) -> RankedTranslations:
+    """Return the translations of a sentence with its terms, placed by word links or else by position."""
     placed = []
-    for candidate in candidates:
-        if not has_all_terms(candidate.text, matches):
-            lengths = len(split_words(sentence)), len(split_words(candidate.text))
-            links = candidate.links or diagonal_links(*lengths)
-            evidence = evidence_of_links(links, *lengths, by_position=not candidate.links)
-            terms = place_terms_in_sentence(sentence, candidate.text, evidence, matches)
-            notes = (*candidate.notes, *term_notes(terms))
-            candidate = Candidate(terms.text, candidate.score, terms.links, notes)
-        placed.append(candidate)
+    for translation in translations:
+        if not has_all_terms(translation.text, matches):
+            lengths = len(split_words(sentence)), len(split_words(translation.text))
+            links = translation.links or diagonal_links(*lengths)
+            evidence = evidence_of_links(links, *lengths, by_position=not translation.links)
+            terms = place_terms_in_sentence(sentence, translation.text, evidence, matches)
+            notes = (*translation.notes, *term_notes(terms))
+            translation = SentenceTranslation(terms.text, translation.score, terms.links, notes)
+        placed.append(translation)
     return tuple(placed)
 
 
-def to_candidates(records: list[dict[str, Any]], num_tags: int = 0) -> tuple[Candidate, ...]:
-    """Return the candidates that a worker has found for a sentence that begins with `num_tags` tags."""
-    candidates = tuple(
-        Candidate(
+def read_translations(records: list[dict[str, Any]], num_tags: int = 0) -> RankedTranslations:
+    """Return the translations that a worker has sent for a sentence that begins with `num_tags` tags."""
+    translations = tuple(
+        SentenceTranslation(
             record["text"],
             record["score"],
             None if record.get("links") is None else tuple((i, j) for i, j in record["links"]),
@@ -520,24 +552,27 @@ def to_candidates(records: list[dict[str, Any]], num_tags: int = 0) -> tuple[Can
         )
         for record in records
     )
-    return _without_tags(candidates, num_tags)
+    return _without_tags(translations, num_tags)
 
 
-def _compose_pivot(pivot: Candidate, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """Turn candidates for a pivot sentence into candidates for the source sentence of that pivot."""
+def _compose_pivot(pivot: SentenceTranslation, translations: RankedTranslations) -> RankedTranslations:
+    """Turn translations of a pivot sentence into translations of its source sentence.
+
+    `pivot` is the translation of the source sentence into the pivot language. Scores are added.
+    """
     composed = []
     sources_of = defaultdict(list)  # pivot word → source words
     for i, j in pivot.links or ():
         sources_of[j].append(i)
-    for candidate in candidates:
+    for translation in translations:
         links = None
-        if pivot.links is not None and candidate.links is not None:
-            links = tuple(sorted({(i, k) for j, k in candidate.links for i in sources_of.get(j, ())}))
-        notes = (*pivot.notes, *candidate.notes)
-        score = pivot.score + candidate.score
-        composed.append(replace(candidate, score=score, links=links, notes=notes))
+        if pivot.links is not None and translation.links is not None:
+            links = tuple(sorted({(i, k) for j, k in translation.links for i in sources_of.get(j, ())}))
+        notes = (*pivot.notes, *translation.notes)
+        score = pivot.score + translation.score
+        composed.append(replace(translation, score=score, links=links, notes=notes))
     return tuple(composed)
 
 
-def _shift(span: Span, by: int) -> Span:
-    return span[0] + by, span[1] + by
+def _shift(span: Span, offset: int) -> Span:
+    return span[0] + offset, span[1] + offset

@@ -1,5 +1,6 @@
 """The fields of a request: from JSON, a form, a multipart form or, as LibreTranslate allows, the query.
 
+The query is ignored if the body is JSON. A field of a form takes precedence over the same field of the query.
 The bytes of a body are counted while they arrive. A body that is too large or too slow is not parsed.
 """
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from jumok.server.thread_slot import ThreadSlot
 
 LARGE_FORM_BYTES = 64 * 2**10
-"""Larger forms are decoded in a thread: 2 MB of `%41` take a third of a second."""
+"""Larger urlencoded forms are decoded in a thread: 2 MB of `%41` take a third of a second."""
 MAX_FIELDS = 20
 MAX_VALUES = 10_000
 """Maximum number of values in a body: of strings, numbers, arrays and objects together."""
@@ -75,7 +76,7 @@ async def parse_request(
     limits: Limits,
     thread_slot: ThreadSlot,
 ) -> RequestFields:
-    """Return the fields of a request whose body has been read. A large form is decoded in a thread."""
+    """Return the fields of a request whose body has been read."""
     headers = Headers(scope=scope)
     content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     query = _parse_urlencoded(scope["query_string"])
@@ -95,7 +96,7 @@ async def parse_request(
         raise HTTPException(
             415, f"The content type is not supported. Send application/json, {FORM} or {MULTIPART}."
         )
-    # A body of at most MAX_EXTRA_CHARACTERS bytes cannot exceed these limits, so it is not checked.
+    # A body and a query of together at most MAX_EXTRA_CHARACTERS bytes cannot exceed the limits.
     if len(body) + len(scope["query_string"]) > MAX_EXTRA_CHARACTERS and _is_too_large(
         fields.by_name, limits
     ):
@@ -114,7 +115,7 @@ async def parse_request(
 async def read_body(scope: Scope, receive: Receive, limits: Limits, budget: BodyMemoryBudget) -> bytes:
     """Read the body and reserve its bytes in `budget`.
 
-    The caller releases the bytes. If this function raises an exception, it has released them itself.
+    The caller must release the bytes, except if this function raises an exception.
     """
     body = bytearray()
     try:
@@ -233,6 +234,7 @@ async def _parse_multipart(scope: Scope, body: bytes, limits: Limits) -> Request
 
     fields = RequestFields()
     texts: list[tuple[str, str]] = []
+    # If the scope had an `app`, Starlette would raise an HTTPException instead of the MultiPartException.
     request = Request({name: value for name, value in scope.items() if name != "app"}, replay)
     try:
         async with request.form(
@@ -252,7 +254,10 @@ async def _parse_multipart(scope: Scope, body: bytes, limits: Limits) -> Request
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """Replace unpaired surrogates with U+FFFD. JSON can contain them as escapes; UTF-8 cannot encode them."""
+    """Replace unpaired surrogates in a string, or in the strings of a list, with U+FFFD.
+
+    JSON can contain such surrogates as escapes; UTF-8 cannot encode them.
+    """
     if isinstance(value, str):
         if value.isascii():
             return value

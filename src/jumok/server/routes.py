@@ -50,8 +50,8 @@ class ApiRequest(Request):
 class Endpoint:
     """The application behind one route, and what the OpenAPI document says about it.
 
-    In the document, the id of the route is the name of the handler, and the summary of the route is the first
-    line of the handler's docstring.
+    In the document, the id of the route is the name of the handler in camel case, and the summary of the
+    route is the first line of the handler's docstring.
     """
 
     handler: Callable[[ApiRequest], Awaitable[Response]]
@@ -62,10 +62,10 @@ class Endpoint:
     body_types: tuple[str, ...] = (JSON_TYPE,)
     answer_types: tuple[str, ...] = (JSON_TYPE,)
     more_errors: tuple[str, ...] = ()
-    """Error statuses in addition to those that every route with this method can return."""
+    """Error statuses in addition to 403, and to those that every route with a `request` can return."""
     is_offered: Callable[[Service], bool] = lambda _: True
-    """Whether this server has the models that the route needs. If not, the document does not list the route,
-    and requests to it are refused."""
+    """Whether this server has the models that the route needs. If not, the document does not list the route.
+    The handler must refuse requests to it."""
     guarded: bool = True
     """Whether requests count towards the client's rate limit, and need a key if the server has keys."""
     error_page: Callable[[ApiRequest, HTTPException], Response] | None = None

@@ -50,7 +50,8 @@ class HostOriginPolicy:
     def __init__(self, bound_host: str, *, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
         self._only_loopback = is_loopback(bound_host)
         self._hosts = {bound_host.lower(), *map(_host_name, hosts)}
-        self._origins = {origin.rstrip("/").lower() for origin in origins}
+        # "null" is the origin of every sandboxed frame and local file, so it cannot be allowed.
+        self._origins = {origin.rstrip("/").lower() for origin in origins} - {"null"}
 
     def check(self, headers: Headers) -> str:
         """Return the Origin header if it is the origin of another site that is allowed.

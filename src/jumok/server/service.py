@@ -57,7 +57,9 @@ class Service:
         self.limits = limits
         self.language_pairs = language_pairs
         self.glossaries = NamedGlossaries(settings.glossaries, language_pairs)
-        self.openapi_document: dict[str, Any] | None = None  # made on the first request, dropped by a reload
+        self.openapi_document: dict[str, Any] | None = (
+            None  # made when it is first requested, dropped by a reload
+        )
         self.api_keys = read_api_keys(settings.api_keys) if settings.api_keys else ApiKeys()
         self.host_origin_policy = HostOriginPolicy(
             settings.host, hosts=settings.allowed_hosts, origins=settings.allowed_origins
@@ -86,11 +88,11 @@ class Service:
         self._reload_lock = asyncio.Lock()
 
     def is_idle(self) -> bool:
-        """Return whether no request is being answered and nothing runs in the thread."""
+        """Return whether no request is being answered and nothing runs in the thread of `thread_slot`."""
         return not self.queue.num_open_requests and self.thread_slot.is_free
 
     def tags(self, pair: LanguagePair) -> tuple[str, ...]:
-        """Return the tags that a source sentence of a model may begin with."""
+        """Return the tags that a source sentence of a model may begin with; none before the workers start."""
         tags = self.pool.tags
         return tags[pair.model_index] if tags else ()
 

@@ -1,4 +1,7 @@
-"""`jumok serve --check`: describe the server that these settings would start, and list unsafe settings."""
+"""`jumok serve --check`: describe the server that these settings would start, and warn of settings.
+
+A warning is about a setting that is unsafe or has no effect.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def describe_server(settings: ServerSettings) -> list[str]:
-    """Return a description of the server in lines; raise if a model cannot be read."""
+    """Return a description of the server in lines.
+
+    Raise an error if a model cannot be read, or lacks the shortlist that it should use.
+    """
     pairs = read_language_pairs(settings.models)
     limits = settings.limits
     reachable_from = "this machine only" if is_loopback(settings.host) else "OTHER MACHINES TOO"
@@ -49,16 +55,25 @@ def describe_server(settings: ServerSettings) -> list[str]:
 
 
 def security_warnings(settings: ServerSettings) -> list[str]:
-    """Return what is unsafe about the settings."""
+    """Return what is unsafe about the settings, and which of them have no effect.
+
+    Raise a DataError if the file of API keys cannot be used.
+    """
     return list(_security_warnings(settings))
 
 
 def _security_warnings(settings: ServerSettings) -> Iterator[str]:
     is_public = not is_loopback(settings.host)
     if is_public and not settings.api_keys:
-        yield "Other machines can reach it and it requires no key. Give --api-keys FILE, or bind 127.0.0.1."
+        yield (
+            "Other machines can reach the server, and it requires no key. Give --api-keys FILE, or bind "
+            "127.0.0.1."
+        )
     if is_public and (not settings.proxies or "*" in settings.proxies):
-        yield "Texts and keys cross the network unencrypted. Put a reverse proxy with TLS in front of it."
+        yield (
+            "Texts and keys cross the network unencrypted. Put a reverse proxy with TLS in front of the "
+            "server."
+        )
     if settings.api_keys:
         read_api_keys(settings.api_keys)  # raises if the file has no keys, or a key that is too short
         if _is_accessible_to_others(settings.api_keys):
@@ -73,7 +88,7 @@ def _security_warnings(settings: ServerSettings) -> Iterator[str]:
     if "*" in settings.proxies:
         yield "--proxy '*' lets every client choose its own address: the rate limit has no effect."
     if not settings.limits.requests_per_minute:
-        yield "Requests per minute are not limited. That is fine behind a proxy that limits them."
+        yield "Requests per minute are not limited. This is fine behind a proxy that limits them."
 
 
 def _is_accessible_to_others(path: Path) -> bool:
@@ -116,7 +131,7 @@ def _describe_shortlist(settings: ServerSettings) -> str:
     for folder in settings.models:
         stored = read_stored_model(folder)
         choose_shortlist(True, stored, open_tokenizers(stored))  # raises if the model has no shortlist
-    return "used: a translation can depend on the others in its batch"
+    return "used: a translation can depend on the other sentences in its batch"
 
 
 def _pivot_lines(pairs: LanguagePairs) -> Iterator[str]:

@@ -25,7 +25,7 @@ class ThreadSlot:
     """
 
     def __init__(self, timeout: float | None = None) -> None:
-        """`timeout`: seconds that a request may wait for the thread."""
+        """`timeout`: seconds that a request may wait for the thread; None for no limit."""
         self._free = asyncio.Semaphore(1)
         self._timeout = timeout
 
@@ -34,7 +34,7 @@ class ThreadSlot:
         return not self._free.locked()
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Run a function in the thread, or raise a BusyError if it is not free in time.
+        """Run a function in the thread, or raise a BusyError if the thread is not free in time.
 
         A thread cannot be cancelled: if its request is cancelled, the thread keeps the slot until it ends.
         """

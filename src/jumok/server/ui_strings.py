@@ -1,6 +1,8 @@
 """The strings of the server's pages in English and Korean.
 
 The server inserts the strings of one language into a page. The script of the page can change the language.
+In the page, `data-string` names the string that is the text of an element, and `data-label` names the string
+that is its label (`aria-label`).
 """
 
 from __future__ import annotations
@@ -204,7 +206,7 @@ ERROR_MESSAGES: dict[str, dict[int | str, str]] = {
 }
 """The messages that the page shows for errors. A key is a part of the error's message, or its HTTP status.
 
-The key 0 is for an error inside a stream."""
+The key 0 is for an error inside a stream. An error without an entry is shown with its own message."""
 
 _KOREAN_NAME_TABLE = """
 af 아프리칸스어, am 암하라어, ar 아랍어, as 아삼어, az 아제르바이잔어, be 벨라루스어, bg 불가리아어,
@@ -228,7 +230,7 @@ _QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.\d*)?)\s*")
 
 
 def negotiate_language(accept_language: str) -> str:
-    """Return the page language that an Accept-Language header prefers; English if it names none."""
+    """Return the page language that an Accept-Language header prefers; English if it names neither."""
     best_quality, best = 0.0, "en"
     for entry in accept_language.lower().split(","):
         name, _, parameter = entry.partition(";")
@@ -241,7 +243,7 @@ def negotiate_language(accept_language: str) -> str:
 
 
 def localized_language_name(ui_language: str, code: str) -> str:
-    """Return the name of a language in English or Korean."""
+    """Return the name of a language in English or Korean; in English if the Korean name is not known."""
     if ui_language != "ko":
         return language_name(code)
     name = _KOREAN_NAMES.get(re.split("[-_]", code)[0])

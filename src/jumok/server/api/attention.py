@@ -1,6 +1,7 @@
-"""`/v1/explain`, and the routes that the live attention page uses.
+"""`/v1/explain`, and the route that answers the requests of the live attention page.
 
-A worker computes each answer with `jumok.server.viewer`, which defines the format of requests and answers.
+A worker computes each answer with `jumok.server.viewer`, which defines the format of the page's requests and
+of the answers. The page itself is in `pages.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jumok.server.api.fields import (
     Checked,
     Language,
     check_string,
-    described_service,
+    documented_service,
     field_error,
 )
 from jumok.server.api.parameters import check_size
@@ -48,7 +49,7 @@ NO_SINGLE_MODEL = "No single model translates in this direction, so there is no 
 PAGE_OPERATIONS = ("explain", "rank-heads", "steps", "measures", "layers")
 MAX_CHARACTERS = 1_000
 MAX_REQUEST_BYTES = 64 * 1024
-"""Maximum size of a request to a worker. The longest `ChangeList` that is allowed fits into it."""
+"""Maximum size of a request to a worker, as JSON. The longest `ChangeList` that is allowed fits into it."""
 
 
 def _check_short_text(value: Any, service: Service) -> str:
@@ -67,7 +68,7 @@ def require_single_model(schema: dict[str, Any]) -> None:
     """Make the schema of a request allow only language pairs that one model translates directly."""
     schema["anyOf"] = [
         {"properties": {"source": {"const": pair.source}, "target": {"const": pair.target}}}
-        for pair in described_service.get().language_pairs.text_pairs
+        for pair in documented_service.get().language_pairs.text_pairs
     ]
 
 
@@ -80,7 +81,7 @@ class ExplainRequest(ApiModel):
     translation: str | None = Field(None, max_length=2 * MAX_CHARACTERS)
     changes: ChangeList = Field([])
     index: int = Field(0, ge=0)
-    """The index of the sentence of `q` to explain, if `q` has several."""
+    """The index of the sentence to explain, if `q` has several sentences."""
 
 
 class ExplainAnswer(TypedDict):
@@ -91,7 +92,8 @@ class ExplainAnswer(TypedDict):
 async def explain(request: ApiRequest) -> Response:
     """Explain a translation: attention, search, alignments; optionally with changed attention.
 
-    One model explains one sentence. The answer is the JSON that `explanation_to_json` writes.
+    One model explains one sentence. The answer is the JSON that `explanation_to_json` writes. If `q` has
+    several sentences, the answer also has `whole_text`.
     """
     fields = ExplainRequest.read(request)
     pair = single_model_pair(request, fields.source, fields.target)
@@ -100,9 +102,9 @@ async def explain(request: ApiRequest) -> Response:
     if fields.translation is not None:
         body["target"] = fields.translation
     try:
-        return await _send_to_model(request, pair, "explain", body)
+        return await _ask_model(request, pair, "explain", body)
     except DataError as error:
-        # The request is valid, but this model or sentence has no such head or position.
+        # The request is valid, but this model or sentence has no such head or position, for example.
         raise HTTPException(409, str(error)) from None
 
 
@@ -112,14 +114,15 @@ async def answer_live_page(request: ApiRequest) -> Response:
     if operation not in PAGE_OPERATIONS:
         raise HTTPException(404, NOT_FOUND)
     try:
-        return await _send_to_model(request, pair_from_url(request), operation, request.fields)
+        return await _ask_model(request, pair_from_url(request), operation, request.fields)
     except DataError as error:
         raise bad_request(str(error)) from None
 
 
-async def _send_to_model(
+async def _ask_model(
     request: ApiRequest, pair: LanguagePair, operation: str, body: dict[str, Any]
 ) -> Response:
+    """Return the model's answer to a request of the live page. `body` has the fields of the request."""
     check_size([text for text in body.values() if isinstance(text, str)], request.service)
     try:
         encoded = json.dumps(body)
@@ -137,7 +140,7 @@ async def _send_to_model(
 
 
 def pair_from_url(request: ApiRequest) -> LanguagePair:
-    """Return the language pair that the URL names."""
+    """Return the language pair that the URL names, such as `en_ko`; raise a 400 error if no model has it."""
     for pair in request.service.language_pairs.text_pairs:
         if pair.name == request.path_params["direction"]:
             return pair

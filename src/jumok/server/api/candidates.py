@@ -1,4 +1,4 @@
-"""`/v1/candidates`: alternatives for one word of a translation, each with the translation that results."""
+"""`/v1/candidates`: other words at one position of a translation, each with the translation that results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jumok.server.api.attention import ShortText, require_single_model, single_m
 from jumok.server.api.fields import ApiModel, Language, Tags, bounded_integer
 from jumok.server.api.parameters import check_size, check_tags
 from jumok.server.api.v1 import ScoredText, ScoredWord, SpanLink, translation_json
-from jumok.server.pipeline import TranslatedText, to_candidates
+from jumok.server.pipeline import TranslatedText, read_translations
 from jumok.server.routes import POST, Endpoint
 from jumok.server.workers.pending import Question, TranslateOptions
 from jumok.text.sentences import text_spans
@@ -75,12 +75,12 @@ async def find_candidates(request: ApiRequest) -> Response:
     options = TranslateOptions(align=True, words=True)
     span = (0, len(fields.q))
     candidates = []
-    for record, candidate in zip(records, to_candidates(records, len(fields.tags)), strict=True):
-        text = TranslatedText(fields.q, (span,), ((candidate,),), pair.target)
-        described = translation_json(text, options)
-        del described["alternatives"]  # always empty: each candidate word has one translation
+    for record, translation in zip(records, read_translations(records, len(fields.tags)), strict=True):
+        text = TranslatedText(fields.q, (span,), ((translation,),), pair.target)
+        scored_text = translation_json(text, options)
+        del scored_text["alternatives"]  # always empty: each candidate word has one translation
         word = {"word": record["word"], "probability": round(record["probability"], 5)}
-        candidates.append({**word, **described})
+        candidates.append({**word, **scored_text})
     return JSONResponse({"candidates": candidates})
 
 

@@ -33,7 +33,7 @@ def _check_target(value: Any, service: Service) -> str:
     target, languages = check_string(value, service), service.language_pairs.captions
     if target not in languages:
         listed = ", ".join(languages) or "none"
-        raise field_error(f"names {target[:40]}, in which no model writes captions; known: {listed}")
+        raise field_error(f"is {target[:40]}, a language in which no model writes captions; known: {listed}")
     return target
 
 
@@ -50,10 +50,10 @@ async def caption(request: ApiRequest) -> Response:
     fields = CaptionRequest.read(request, file=request.content.file)
     service = request.service
     picture = f"data:;base64,{base64.b64encode(fields.file).decode()}"
-    model = service.language_pairs.captions[fields.target]
+    pair = service.language_pairs.captions[fields.target]
     try:
         answer = await service.pipeline.ask(
-            model, Question("caption", {"picture": picture}), request.client_id
+            pair, Question("caption", {"picture": picture}), request.client_id
         )
     except DataError as error:
         raise bad_request(str(error)) from None

@@ -21,7 +21,10 @@ def format_event(name: str, data: dict[str, Any]) -> str:
 
 
 async def stream_events(events: AsyncIterator[str]) -> StreamingResponse:
-    """Wait for the first event, so that a refused request gets an error status; then stream all events."""
+    """Wait for the first event, so that a refused request gets an error status; then stream all events.
+
+    If the server cannot finish the request later, the last event is `error`.
+    """
     first = await anext(events)
     headers = {"X-Accel-Buffering": "no"}  # else nginx would hold events back until its buffer is full
     return StreamingResponse(_prepend(first, events), media_type=EVENT_STREAM, headers=headers)
@@ -30,7 +33,7 @@ async def stream_events(events: AsyncIterator[str]) -> StreamingResponse:
 async def _prepend(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
     yield first
     try:
-        async for each in events:
-            yield each
+        async for event in events:
+            yield event
     except (BusyError, RequestTooLargeError) as error:
         yield format_event("error", {"error": str(error)})

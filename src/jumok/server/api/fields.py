@@ -1,8 +1,8 @@
 """The fields of requests as pydantic models, which check them and describe them in the OpenAPI document.
 
-The error messages are those of LibreTranslate. A request is refused for its first invalid field, in the same
-order as in LibreTranslate. A field that is null counts as missing, because several clients send null.
-Conditions that involve several fields are checked by the handlers.
+Where LibreTranslate has the same check, the error message is that of LibreTranslate. A request is refused for
+its first invalid field, in the same order as in LibreTranslate. A field that is null counts as missing,
+because several clients send null. Conditions that involve several fields are checked by the handlers.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ __all__ = [
     "Text",
     "TextOrTexts",
 ]
-__all__ += ["allow_known_pairs", "bounded_integer", "check_string", "described_service", "field_error"]
+__all__ += ["allow_known_pairs", "bounded_integer", "check_string", "documented_service", "field_error"]
 
 AUTO = "auto"
 STRING: Schema = {"type": "string"}
 
-described_service: ContextVar[Service] = ContextVar("described_service")
-"""The server whose OpenAPI document is being made."""
+documented_service: ContextVar[Service] = ContextVar("documented_service")
+"""The service whose OpenAPI document is being made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Checked:
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
-        return self.describe(described_service.get())
+        return self.describe(documented_service.get())
 
 
 class ApiModel(BaseModel):
@@ -115,14 +115,14 @@ def _check_texts(value: Any, service: Service) -> str | list[str]:
 
 
 def _check_flag(value: Any, service: Service) -> bool:
-    """Return a boolean. A form sends a boolean as the string "true" or "false"."""
+    """Return a boolean. In a form, the value is the string "true" or "false"."""
     if not isinstance(value, bool) and value not in ("true", "false"):
         raise field_error("is not true or false")
     return value in (True, "true")
 
 
 def bounded_integer(minimum: int, maximum: Callable[[Limits], int]) -> Checked:
-    """Return the check of an integer field. A form sends an integer as a string of digits."""
+    """Return the check of an integer field. In a form, the value is a string of digits."""
 
     def check(value: Any, service: Service) -> int:
         if isinstance(value, str) and re.fullmatch(r"0|-?[1-9][0-9]{0,8}", value):
@@ -130,7 +130,7 @@ def bounded_integer(minimum: int, maximum: Callable[[Limits], int]) -> Checked:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise field_error("is not a number")
+            raise field_error("is not a number")  # LibreTranslate's message, also for 2.5
         if not minimum <= value <= maximum(service.limits):
             raise field_error(f"must be from {minimum} to {maximum(service.limits)}")
         return value
@@ -161,7 +161,7 @@ MAX_TAGS = 8
 
 
 def _check_tags(value: Any, service: Service) -> list[str]:
-    """Return a list of tags. A form sends a single tag as a string, and no tag as an empty string."""
+    """Return a list of tags. In a form, a single tag is a string, and no tag is an empty string."""
     if isinstance(value, str):
         return [value] if value else []
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value) or len(value) > MAX_TAGS:
@@ -190,7 +190,10 @@ MAX_TERMS, MAX_TERM_CHARACTERS = 1_000, 200
 
 
 def _describe_glossary(service: Service) -> Schema:
-    """Describe terms with their translations, and the names of glossaries."""
+    """Describe an object of terms with their translations, and the names of the server's glossaries.
+
+    The list of terms that `parameters.find_pivot_paths` also accepts is not described.
+    """
     term = {**STRING, "pattern": r"^\S+( \S+)*$", "maxLength": MAX_TERM_CHARACTERS}
     terms = {
         "type": "object",
@@ -206,8 +209,11 @@ GlossaryField = Annotated[Any, Checked(lambda value, _: value, _describe_glossar
 
 
 def allow_known_pairs(schema: Schema) -> None:
-    """Make the schema of a request allow, for each source, only targets that it can be translated into."""
-    pairs = described_service.get().language_pairs
+    """Make the schema of a request allow, for each source, only targets that it can be translated into.
+
+    For the source `auto`, every language is allowed.
+    """
+    pairs = documented_service.get().language_pairs
     targets_of = {AUTO: pairs.codes, **{code: pairs.targets(code) for code in pairs.codes}}
     schema["anyOf"] = [
         {"properties": {"source": {"const": source}, "target": {"enum": targets}}}

@@ -1,4 +1,4 @@
-"""Translate a file and stream events: its progress, and finally the address of the translation."""
+"""Translate a file and stream events: the progress, and finally the address of the translation."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from jumok.server.api.libretranslate import FileToTranslate
     from jumok.server.routes import ApiRequest
 
-PROGRESS_SECONDS = 0.1  # between two events
+PROGRESS_SECONDS = 0.1  # at least, between two events
 
 
 async def translate_file_as_stream(request: ApiRequest) -> Response:
     """Translate a file, and report the progress as server-sent events.
 
     Each `progress` event has the number of translated sentences and the number of all sentences. The last
-    event, `file`, has the address of the translated file.
+    event is `file`, with the address of the translated file, or `error`.
     """
     return await stream_events(_events(await read_file(request)))
 

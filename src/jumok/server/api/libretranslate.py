@@ -1,6 +1,7 @@
 """The API of LibreTranslate, so that clients of LibreTranslate work unchanged.
 
-Routes, fields, error messages and the order of the checks are the same as in LibreTranslate.
+Routes, fields, error messages and the order of the checks are the same as in LibreTranslate. The field
+`glossary`, the field `notes` in answers on files, and `pivot` in answers are additions.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ TEXT_FORMATS = ("text", "html")
 FRONTEND_TIMEOUT = 500  # milliseconds that a page waits for the next key press before it sends a request
 ANY_BODY = (JSON_TYPE, FORM, MULTIPART)
 # A multipart form sends every value as text, so the schema has no type. `minItems` is for schemathesis, which
-# sends an array as one part per item. An empty array would be a request without a file.
+# tests servers with random requests. It sends an array as one part per item, and an empty array would be a
+# request without a file.
 FILE_SCHEMA = {
     "description": "A file whose name has a known suffix; text in UTF-8 (.strings also in UTF-16)",
     "minItems": 1,
@@ -85,7 +87,10 @@ class TranslateFileRequest(ApiModel):
 
 
 class TranslateAnswer(TypedDict):
-    """If `q` is an array, each field except `pivot` is an array with one element per text."""
+    """If `q` is an array, each field except `pivot` is an array with one element per text.
+
+    `pivot` has the pivot languages of all texts.
+    """
 
     translatedText: str | list[str]
     detectedLanguage: NotRequired[DetectedLanguage | list[DetectedLanguage]]
@@ -180,6 +185,7 @@ async def _translate_html(
 
 
 def _fill_ranked(markup: HtmlMarkup, translated: Sequence[TranslatedText], num_ranks: int) -> list[str]:
+    """Return the translations of an HTML text, best first, without duplicates."""
     ranked = [
         markup.fill([segment.segment_translation(rank) for segment in translated])
         for rank in range(num_ranks)
@@ -213,7 +219,7 @@ class FileToTranslate:
     plan: LanguagePlan
 
     async def translate(self, on_progress: OnProgress | None = None) -> TranslateFileAnswer:
-        """Return the answer, with the address of the translated file."""
+        """Translate the file, and keep it to be downloaded. Return the answer, with its address."""
         request, document = self.request, self.document
         service, target = request.service, request.fields["target"]
         translated = await service.pipeline.translate_all(
@@ -238,7 +244,7 @@ class FileToTranslate:
 
 
 async def read_file(request: ApiRequest) -> FileToTranslate:
-    """Read the file of a request, or refuse it with the reason."""
+    """Read the file of a request, check the other fields, and find the models. Refuse an invalid request."""
     content, service = request.content, request.service
     fields = TranslateFileRequest.read(request, file=content.file)
     service.pipeline.check_room(request.client_id, len(fields.file))

@@ -1,6 +1,6 @@
 """Checks that several routes share: sizes, languages, tags, and pivot paths with their glossaries.
 
-They run after the checks of the single fields.
+They run after the checks of the single fields (`fields.py`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class LanguagePlan:
     pivot_paths: list[PivotPath]
     glossaries: dict[PivotPath, Glossary]
     detected: list[DetectedLanguage] | None = None
-    """The languages of the texts, if the source was `auto`."""
+    """The languages of the texts; None if the source was not `auto`."""
 
     @property
     def pivots(self) -> list[str]:
@@ -105,16 +105,16 @@ async def find_pivot_paths(
     if source != AUTO:
         path = _pivot_path(pairs, source, target)
         return LanguagePlan([path] * len(texts), _read_glossaries(glossary, {path}, service))
-    # Text in the target language stays unchanged. The target is the last candidate, so a text that could be
-    # in either language is translated.
-    candidates = sorted(pairs.sources(target), key=lambda code: code == target)
+    # Text in the target language stays unchanged. The target is the last of the possible sources, so a text
+    # that could be in the target or in another language is translated.
+    possible_sources = sorted(pairs.sources(target), key=lambda code: code == target)
     best = await service.thread_slot.run_if_large(
-        sum(map(len, texts)), lambda: [detect_languages(text, candidates)[0] for text in texts]
+        sum(map(len, texts)), lambda: [detect_languages(text, possible_sources)[0] for text in texts]
     )
     for text, (_, confidence) in zip(texts, best, strict=True):
         if not confidence and any(character.isalpha() for character in text):
             raise bad_request(
-                f"{NOT_RECOGNISED}: {text[:40]!r}. Set source to one of: {', '.join(candidates)}"
+                f"{NOT_RECOGNISED}: {text[:40]!r}. Set source to one of: {', '.join(possible_sources)}"
             )
     detected: list[DetectedLanguage] = [
         {"confidence": confidence, "language": code} for code, confidence in best
@@ -135,7 +135,9 @@ def _pivot_path(pairs: LanguagePairs, source: str, target: str) -> PivotPath:
 
 
 def _read_glossaries(value: Any, pivot_paths: set[PivotPath], service: Service) -> dict[PivotPath, Glossary]:
-    """Return the glossary for each pivot path. `value` is the name of a glossary, or the terms themselves.
+    """Return the glossary for each pivot path, except the empty path.
+
+    `value` is the name of a glossary, or the terms themselves.
 
     Terms are an object, term → translation, or a list of {"source": …, "target": …}. A form sends terms as
     the text of such an object or list in JSON.
@@ -165,6 +167,7 @@ def _read_terms(value: Any) -> list[tuple[str, str]]:
         terms = [(term["source"], term["target"]) for term in value]
     else:
         raise DataError('it must be a name, an object of terms, or a list of {"source": …, "target": …}')
+    # `Glossary` refuses terms that are not strings.
     texts = [text for pair in terms for text in pair if isinstance(text, str)]
     if len(terms) > MAX_TERMS or max(map(len, texts), default=0) > MAX_TERM_CHARACTERS:
         raise DataError(

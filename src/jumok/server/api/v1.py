@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def _require_one_translation_if_greedy(schema: dict[str, Any]) -> None:
-    """Make the schema of a request allow `greedy` only with an `n_best` of 1, and only known languages."""
+    """Make the schema of a request allow `greedy` only with an `n_best` of 1, and only known pairs."""
     allow_known_pairs(schema)
     one_translation_if_greedy = [
         {"properties": {"greedy": {"enum": [False, "false", None]}}},
@@ -122,7 +122,8 @@ async def translate_with_scores(request: ApiRequest) -> Response:
 async def translate_as_stream(request: ApiRequest) -> Response:
     """Like /v1/translate, as server-sent events: token by token and sentence by sentence.
 
-    Events come in the order of the texts: `partial`, `sentence`, `text`, and finally `done`.
+    Events come in the order of the texts. For each sentence, `partial` events come before `sentence`. A
+    `text` event follows the sentences of each text. The last event is `done`, or `error`.
     """
     texts, plan, options = await _read_request(request)
     events = _events(request, texts, plan, options._replace(stream=True))
@@ -134,14 +135,17 @@ async def _events(
 ) -> AsyncIterator[str]:
     pipeline, target = request.service.pipeline, request.fields["target"]
     num_done = 0  # texts whose events have all been sent
-    streamed = {index: _StreamedText(text, plan.pivot_paths[index]) for index, text in enumerate(texts)}
+    streamed_texts = {index: _StreamedText(text, plan.pivot_paths[index]) for index, text in enumerate(texts)}
 
     def text_events(end: int) -> list[str]:
-        """Return the `text` events of the texts from `num_done` to `end`."""
+        """Return the `text` events of the texts from `num_done` up to but not including `end`.
+
+        These texts are removed from `streamed_texts`.
+        """
         return [
             format_event(
                 "text",
-                {"index": index, "text": streamed.pop(index).text(), **_plan_json(plan, index, target)},
+                {"index": index, "text": streamed_texts.pop(index).text(), **_plan_json(plan, index, target)},
             )
             for index in range(num_done, end)
         ]
@@ -157,23 +161,23 @@ async def _events(
             )
             async for group_index, sentence_index, result in results:
                 text_index = indices[group_index]
-                for each in text_events(text_index):
-                    yield each
+                for event in text_events(text_index):
+                    yield event
                 num_done = text_index
                 location = {"index": text_index, "sentence": sentence_index}
                 if isinstance(result, str):
                     yield format_event("partial", {**location, "text": result})
                 else:
-                    location |= streamed[text_index].add(result.text())
+                    location |= streamed_texts[text_index].add(result.text())
                     yield format_event("sentence", {**location, **translation_json(result, options)})
-            for each in text_events(indices[-1] + 1):
-                yield each
+            for event in text_events(indices[-1] + 1):
+                yield event
             num_done = indices[-1] + 1
     yield format_event("done", {"texts": len(texts)})
 
 
 class _StreamedText:
-    """A text whose sentences are translated one after another, with the characters between them."""
+    """The translation of a text, to which the translated sentences are added one after another."""
 
     def __init__(self, source: str, path: PivotPath) -> None:
         self._source = source
@@ -183,7 +187,11 @@ class _StreamedText:
         self._end = 0
 
     def add(self, sentence: str) -> dict[str, Any]:
-        """Add the next translated sentence; return its span in the source, and the text before it."""
+        """Add the next translated sentence.
+
+        Return the span of the sentence in the source, and the text between it and the sentence before it in
+        the translation. If the path is empty, the whole text is one sentence.
+        """
         start, end = next(self._spans, (0, len(self._source)))
         before = text_before(self._source, self._end, start, sentence, self._language)
         self._parts += [before, sentence]
@@ -246,8 +254,8 @@ def _ranked_json(translation: TranslatedText, rank: int, options: TranslateOptio
 def scored_json(text: str, score: float) -> dict[str, Any]:
     """Return a text, its score, and its confidence exp(score).
 
-    With length penalty 1 and no coverage penalty, the score of a sentence is its mean token log probability,
-    so its confidence is the geometric mean of the token probabilities.
+    With one model, length penalty 1 and no coverage penalty, the score of a sentence is its mean token log
+    probability, so its confidence is the geometric mean of the token probabilities.
     """
     is_finite = math.isfinite(score)
     return {

@@ -6,7 +6,7 @@ their Origin header. The Host header is checked because of DNS rebinding: the ow
 name resolve to this computer, but the Host header then has the name of the site.
 
 The number of connections is limited. If there are too many, the connection that has been idle longest is
-closed.
+closed. If no connection is idle, the new connection gets 503.
 """
 
 from __future__ import annotations
@@ -205,7 +205,10 @@ class _LineStream:
         await self._send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
 
     def send_partial(self, fields: dict[str, Any]) -> None:
-        """Send a line from the computing thread, and wait until it is sent; raise if the stream is closed."""
+        """Send a line from the computing thread, and wait until it is sent.
+
+        Raise a ConnectionError if the stream is closed, so that the work ends.
+        """
         if not self.is_open:
             raise ConnectionError
         asyncio.run_coroutine_threadsafe(self.send_line(_json(fields)), self._loop).result()

@@ -49,7 +49,10 @@ class RunMonitor:
         self.name = path.resolve().name
 
     def report(self) -> dict[str, Any]:
-        """Return all metrics so far, the steps that have a checkpoint, and whether the run is finished."""
+        """Return the run's name, languages and metrics, its checkpoints, and whether it is finished.
+
+        `checkpoints` has the steps of the checkpoints; none if the model does not translate text.
+        """
         record = self.folder.record()
         languages = record.recipe.languages if record is not None else LanguageSettings()
         return {
@@ -85,7 +88,7 @@ class RunMonitor:
     def newest(self) -> RunModel | None:
         """Return the finished model, or the model of the newest checkpoint if the run is not finished.
 
-        Return None if there is no checkpoint yet, or if the run trains no translator of text.
+        Return None if there is no checkpoint, or if the run trains no translator of text.
         """
         steps = self._checkpoint_steps()
         if steps and self.folder.is_finished(self._record()):
@@ -106,13 +109,13 @@ class RunMonitor:
         """Return the model of one checkpoint."""
         record = self._record()
         if record is None or step not in self._checkpoint_steps():
-            raise DataError(f"{self.folder.path} no longer has a checkpoint of step {step}.")
+            raise DataError(f"{self.folder.path} has no checkpoint of step {step}, or no longer.")
         recipe = record.recipe
         tokenizers = read_tokenizers(self.folder.path, shared=recipe.text.shared)
         model = build_for_tokenizers(recipe.model, tokenizers)
-        averaged = recipe.training.ema_decay > 0
+        has_average = recipe.training.ema_decay > 0
         load_module_weights(
-            model, load_checkpoint_weights(self.folder.checkpoints, step, moving_average=averaged)
+            model, load_checkpoint_weights(self.folder.checkpoints, step, moving_average=has_average)
         )
         return Translator(
             cast("TranslationModel", model),
@@ -123,7 +126,7 @@ class RunMonitor:
             facts=ModelFacts(
                 recipe.languages.source,
                 recipe.languages.target,
-                # These facts describe a single phase. A run that was trained further has more.
+                # These facts can describe only one phase. A run that was trained further has more phases.
                 {} if record.plan.phases else training_facts(recipe, step, record.plan.revisions),
             ),
         )

@@ -73,6 +73,7 @@ class CellIndex(Request):
 class ExplainRequest(Request):
     """A text or a picture for a model, the changes, and a prefix or a whole translation.
 
+    `prefix` has the token ids with which the translation must begin; `target` is a whole translation.
     A long text is translated in several segments: sentences, or parts of a sentence that is too long for the
     model. The segment with this `index` is explained.
     Without `beam`, the model's recipe sets the beam. A beam of 1 is greedy search.
@@ -285,7 +286,7 @@ class ExplanationService:
     def _live_explanation(self, body: bytes) -> LiveExplanation:
         explanation = self._explanation(_parse(ExplainRequest, body))
         if not isinstance(explanation, LiveExplanation):
-            raise UnsupportedError("This is measured on a translation. Received: a classifier.")
+            raise UnsupportedError("Only a model that translates has these measures. Received: a classifier.")
         return explanation
 
     def _steps(self, body: bytes) -> dict[str, Any]:
@@ -424,7 +425,7 @@ def _nan_to_none(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _explain_first(translator: Translator, text: str, limits: CostLimits) -> LiveExplanation:
-    """Explain the first segment of a text: checkpoints are compared on one segment."""
+    """Explain the first segment of a text: the page compares checkpoints on one segment."""
     return explain(translator, _segment_of(ExplainRequest(sentence=text), translator), limits=limits)
 
 

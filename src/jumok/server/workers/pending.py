@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from jumok.errors import JumokError
@@ -42,7 +43,7 @@ class RequestTooLargeError(JumokError):
 
     def __init__(self, seconds: float, limit: float) -> None:
         super().__init__(
-            f"This request would take about {seconds:,.0f} seconds, and at most {limit:,.0f} are allowed. "
+            f"This request would take about {ceil(seconds):,} seconds, and at most {limit:,g} are allowed. "
             "Send less text, or fewer alternatives, per request."
         )
 
@@ -78,6 +79,7 @@ class Client:
     """The holder of an API key. If the server has no keys, an IPv4 address or an IPv6 /64 network."""
 
     last_seen: float
+    """When a request of the client was last opened or closed, as a time of the event loop."""
     virtual_time: float
     """Seconds of work that the client has received, as fair queueing counts them.
 
@@ -88,6 +90,7 @@ class Client:
     long_seconds: float = 0.0
     """The part of `seconds` that belongs to long requests."""
     waiting_items: int = 0
+    """Number of the client's sentences and questions in the queue."""
     waiting_characters: int = 0
 
 
@@ -100,15 +103,17 @@ class OpenRequest:
     """Among the requests of a client, the request with the smallest `turn` is next. `turn` begins as the time
     at which the request was opened, and grows with the work that the request receives."""
     deadline: float
+    """A time of the event loop."""
     seconds: float = 0.0
     """Estimated seconds that one worker needs for the remaining work of the request."""
-    received: float = 0.0
+    done_seconds: float = 0.0
     """Seconds of work that workers have done for the request."""
     is_long: bool = False
     """Whether the request was estimated to take longer than `LONG_SECONDS` of `queue.py`."""
     slowness: float = 1.0
     """Measured seconds of the request's sentences, divided by their estimated seconds; smoothed."""
-    waiting: dict[Pending, None] = field(default_factory=dict)  # an ordered set
+    waiting: dict[Pending, None] = field(default_factory=dict)
+    """The items of the request that are in the queue: an ordered set."""
 
 
 def _new_future() -> asyncio.Future[Any]:
@@ -117,28 +122,28 @@ def _new_future() -> asyncio.Future[Any]:
 
 @dataclass(eq=False, slots=True)
 class PendingSentence:
-    """A sentence that waits for its translation: a future of candidates, best first."""
+    """A sentence that waits for its translations: a future of the worker's records, best first."""
 
     key: BatchKey
     text: str
     request: OpenRequest
     terms: Sequence[TermMatch] = ()
-    """The terms that the translation must contain."""
+    """The terms and protected strings that the translation must contain."""
     future: asyncio.Future[list[dict[str, Any]]] = field(default_factory=_new_future)
     seconds: float = 0.0
     """The estimated seconds of work for this sentence."""
-    charged: float = 0.0
+    charged_seconds: float = 0.0
     """The seconds that the client was charged for this sentence. They are fewer than `seconds` if the request
     was urgent."""
     in_long_batch: bool = False
     """Whether the last batch with this sentence was a long batch: a batch of a client with much work, while
     the client shared the workers with other clients."""
-    failed: bool = False
+    has_failed: bool = False
     """Whether a worker has failed on this sentence once. After a second failure it is not tried again."""
     partial: str = ""
     """The translation so far, if it is streamed."""
     updated: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when `partial` has grown."""
+    """Set when `partial` has changed."""
 
     def update(self, partial: str) -> None:
         self.partial = partial
@@ -157,12 +162,12 @@ class Question:
 
     @property
     def operation(self) -> str:
-        """The kind of question whose time is measured: some explanations take far longer than others."""
+        """The kind of question for estimates of its time: some operations of "explain" take far longer."""
         return str(self.fields.get("operation", self.kind))
 
     @property
     def noun(self) -> str:
-        """The noun for its answer in messages to the user."""
+        """The noun for the answer in messages to the user."""
         return {"explain": "explanation", "candidates": "list of words", "caption": "caption"}[self.kind]
 
 
@@ -175,7 +180,7 @@ class PendingQuestion:
     request: OpenRequest
     future: asyncio.Future[str] = field(default_factory=_new_future)
     seconds: float = 0.0
-    charged: float = 0.0
+    charged_seconds: float = 0.0
 
     @property
     def text(self) -> str:

@@ -54,8 +54,9 @@ MAX_CPU_SECONDS, MAX_SLOWNESS = 10.0, 20.0
 times the estimate."""
 MIN_RESTART_DELAY, MAX_RESTART_DELAY = 1.0, 30.0
 """The first restart is immediate. Before the second restart the server waits MIN_RESTART_DELAY seconds, and
-before each later restart twice as long as before, until a batch succeeds. A start takes seconds of CPU
-time, so a worker that fails again and again must not be restarted all the time."""
+before each later restart twice as long as before, at most MAX_RESTART_DELAY seconds. If a batch or a question
+succeeds, the next restart is immediate again. A start takes seconds of CPU time, so a worker that fails again
+and again must not be restarted all the time."""
 
 
 class WorkerPool:
@@ -73,7 +74,7 @@ class WorkerPool:
 
     @property
     def pids(self) -> list[int]:
-        """The ids of the processes that are ready for work."""
+        """The ids of the processes that have loaded the models, and have not failed."""
         return [handle.pid for handle in self._handles if handle.pid]
 
     @property
@@ -174,9 +175,9 @@ class WorkerHandle:
         """Kill the process if it hangs. `_run` then replaces the process."""
         loop = asyncio.get_running_loop()
         while True:
-            checked = loop.time()
+            slept_at = loop.time()
             await asyncio.sleep(CHECK_SECONDS)
-            if loop.time() - checked > MAX_SILENCE / 2:
+            if loop.time() - slept_at > MAX_SILENCE / 2:
                 self._heartbeats.restart_timers()  # this process did not run either, so it read no heartbeats
             if self.pid and (reason := self._heartbeats.hang_reason()):
                 self._hang_reason, self.pid = reason, 0
@@ -189,7 +190,7 @@ class WorkerHandle:
         started = time.monotonic()
         if isinstance(work, PendingQuestion):
             message, needs_torch = _question_message(work), True
-            estimate, timeout = math.inf, self._limits.question_timeout
+            estimate, timeout = math.inf, self._limits.question_timeout  # its CPU time is not limited
         else:
             message = _translate_message(work)
             needs_torch = message["needs_torch"]
@@ -211,7 +212,8 @@ class WorkerHandle:
         self._restart_delay = 0.0
         self._has_torch |= needs_torch
         self._queue.complete(work, answer["cpu_seconds"], answer.get("seconds", seconds))
-        self._on_event("batch", sentences=len(items), seconds=seconds)
+        if not isinstance(work, PendingQuestion):
+            self._on_event("batch", sentences=len(items), seconds=seconds)
 
     async def _translate(self, batch: list[PendingSentence], message: Message) -> Message:
         answer = await self._request(message)
@@ -225,13 +227,16 @@ class WorkerHandle:
         """Return sentences to the queue, unless they have failed twice. A question ends with an error."""
         if isinstance(work, PendingQuestion):
             self._queue.release_question()
-            less = "smaller picture" if work.question.kind == "caption" else "shorter text"
-            _fail(work, f"The {work.question.noun} took too long, or its worker was lost. Try a {less}.")
+            smaller_input = "smaller picture" if work.question.kind == "caption" else "shorter text"
+            message = (
+                f"The {work.question.noun} took too long, or its worker was lost. Try a {smaller_input}."
+            )
+            _fail(work, message)
             return
         for sentence in work:
-            if sentence.failed:
+            if sentence.has_failed:
                 _fail(sentence, "The translation failed twice. Try again later.")
-            sentence.failed = True
+            sentence.has_failed = True
         self._queue.requeue(work)
 
     async def _restart(self) -> None:
@@ -274,8 +279,8 @@ class WorkerHandle:
                 answer = await self._request(self._load_message)
         except (OSError, EOFError, ValueError, TimeoutError) as error:  # ValueError: an answer is not JSON
             raise ModelFolderError(
-                f"A worker ended before it had loaded its models ({type(error).__name__}). If it has written "
-                "no message above, the machine may be short of memory."
+                f"A worker did not load its models ({type(error).__name__}). If it has written no message "
+                "above, the machine may be short of memory."
             ) from None
         if answer["kind"] == "failed":
             raise ModelFolderError(answer["message"])
@@ -353,8 +358,8 @@ class Heartbeats(asyncio.Protocol):
         """Use the result in a `with` statement while the worker computes an answer.
 
         During the block, `hang_reason` expects progress, and an answer within `timeout` seconds.
-        `may_load` says that the worker may have to load torch first. Then no progress is expected: an import
-        waits for the disk, and can hold Python's global lock (GIL) for seconds.
+        `may_load` says that the worker may have to load torch first. Then neither progress nor heartbeats are
+        expected: an import waits for the disk, and can hold Python's global lock (GIL) for seconds.
         """
         now = _now()
         self._progress = self._cpu_seconds, now
@@ -406,6 +411,7 @@ def _question_message(pending: PendingQuestion) -> Message:
 
 
 def _resolve(work: Work, answer: Message) -> None:
+    """Give the worker's answer to the requests that wait for it."""
     if isinstance(work, PendingQuestion):
         if work.future.done():
             return

@@ -1,15 +1,15 @@
 """The work queue: sentences of all requests wait in it, and leave it in batches of similar length.
 
-A free worker takes a batch at once, with one exception. If there are more short requests than workers, and
-few sentences are waiting, the worker waits a moment (`GATHER_SECONDS`) for more sentences, because a large
-batch costs little more than a small batch. Questions (explanations, captions, …) wait in the same queue. A
-worker takes one question at a time. If there are several workers, one of them is reserved for sentences.
+A free worker takes a batch at once. But if there are more short requests than workers, and few sentences are
+waiting, the worker waits a moment (`GATHER_SECONDS`) for more sentences, because a large batch costs little
+more than a small batch. Questions (explanations, captions, …) wait in the same queue. A worker takes one
+question at a time. If there are several workers, the last free worker takes only sentences.
 
 Clients take turns: the next batch begins with a sentence of the client that has received the least work, and
 is filled with similar sentences of all clients. A client that sends nothing for a while does not catch up
 later (weighted fair queueing: Demers, Keshav & Shenker 1989). The requests of one client take turns too.
-While a client with much work shares the workers with other clients, its batches are short. If there are
-several workers, one of them is then reserved for the other clients, so that nobody waits long.
+While a client with much work shares the workers with other clients, batches are short. If there are several
+workers, the last free worker then takes only sentences of the other clients, so that nobody waits long.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 GATHER_SECONDS = 0.003
 FEW_SENTENCES = 16
-"""If fewer sentences than this are waiting, a free worker waits for more. Speed is measured on batches with
-at least this many sentences, and on batches that take long."""
+"""If fewer sentences than this are waiting, a free worker may wait for more. Speed is measured on batches
+with at least this many sentences, and on batches that take long."""
 MAX_BATCH_SENTENCES = 128
 MAX_BATCH_CHARACTERS = 12_000
-MAX_CANDIDATES = 512
+MAX_COMPARED_SENTENCES = 512
 """The largest number of sentences from which a batch is chosen. Comparing all sentences of a long queue would
 take longer than translating a batch."""
 BATCH_SECONDS, MIN_BATCH_SENTENCES = 0.15, 16
 """A batch of at least MIN_BATCH_SENTENCES gets no more sentences once its estimate exceeds BATCH_SECONDS."""
 MAX_TIMEOUT_SHARE = 0.25
-"""A batch gets no more sentences if it is estimated to take this share of `batch_timeout`. This limit is
-stronger than MIN_BATCH_SENTENCES."""
+"""A batch gets no sentence with which it is estimated to take more than this share of `batch_timeout`. This
+limit is stronger than MIN_BATCH_SENTENCES."""
 SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES = 0.01, 2
 """BATCH_SECONDS and MIN_BATCH_SENTENCES while a client with much work shares the workers with others."""
 LONG_SECONDS = 0.5
@@ -63,8 +63,8 @@ TURN_FACTOR = 4.0
 """Each second of work delays the next turn of a request by this many seconds, so that newer requests can come
 first."""
 TOO_LARGE_FACTOR = 1.25
-"""A running request is ended with an error if it turns out to need this many times `max_request_seconds`. The
-factor is above 1, because estimates are not exact."""
+"""A long request is ended with an error while it runs, if it turns out to need more than this many times
+`max_request_seconds`. The factor is above 1, because estimates are not exact."""
 MAX_CROWDING = 20.0
 """A measurement of `_crowding` counts at most this much."""
 USABLE_SHARE = 0.9
@@ -79,19 +79,23 @@ class WorkQueue:
         self._limits = limits
         self.num_workers = workers
         self._clients: dict[str, Client] = {}  # with open requests, or seen recently
-        self._requests: dict[OpenRequest, None] = {}  # with waiting items, in the order of arrival
+        self._requests: dict[
+            OpenRequest, None
+        ] = {}  # with waiting items, in the order in which they got the first
         self._virtual_time = 0.0  # the virtual time of a new client
         self._virtual_time_updated_at = 0.0
         self._num_long_requests = 0
         self._last_short_request = -RECENT_SECONDS  # a time of the event loop; at first long ago
         self._waiting_items = 0
         self._waiting_characters = 0
-        self._seconds = 0.0  # of work of all open requests
+        self._seconds = 0.0  # of remaining work of all open requests
         self._crowding = 1.0  # elapsed seconds per CPU second; above 1 if the machine has other work
         self._num_questions = 0  # that workers are answering
         self._num_long_batches = 0  # that workers are translating for clients with much work
         self._num_free_workers = 0
-        self._idle: list[asyncio.Future[None]] = []  # one per free worker; the last has worked most recently
+        self._idle: list[
+            asyncio.Future[None]
+        ] = []  # one per worker that waits; the last has worked most recently
         self.speed = WorkSpeed()
         self.num_open_requests = 0
 
@@ -130,7 +134,7 @@ class WorkQueue:
         self._virtual_time_updated_at = now
 
     def check_size(self, seconds: float) -> None:
-        """Refuse a request that would be too much work even if the queue were empty."""
+        """Refuse a request that would be too much work even for an empty queue."""
         if seconds > self._limits.max_request_seconds * self.num_workers:
             raise RequestTooLargeError(seconds / self.num_workers, self._limits.max_request_seconds)
 
@@ -139,8 +143,8 @@ class WorkQueue:
     ) -> None:
         """Raise a BusyError if the client of this request may not add so much work to the queue.
 
-        A client may have at most twice as much as is still free (Choudhury & Hahne 1998), so that there is
-        always room for another client.
+        If there is other work, a client may have at most twice as much as is still free (Choudhury & Hahne
+        1998), so that there is always room for another client.
         """
         limits, client = self._limits, request.client
         capacity = USABLE_SHARE * limits.request_timeout * self.num_workers / self._crowding
@@ -155,7 +159,7 @@ class WorkQueue:
             raise BusyError("The server is busy. Try again later.", self.seconds_behind / 2)
 
     def admit(self, request: OpenRequest, seconds: float, *, sentences: int = 1, characters: int = 0) -> None:
-        """Accept a request of so much work, or raise a BusyError at once."""
+        """Accept a request of so many seconds, sentences and characters, or raise a BusyError."""
         self.check_room(request, seconds, sentences=sentences, characters=characters)
         request.seconds = seconds
         request.client.seconds += seconds
@@ -207,14 +211,14 @@ class WorkQueue:
             if item.future.done():
                 continue
             request = item.request
-            request.client.virtual_time -= item.charged  # the client got nothing for this turn
+            request.client.virtual_time -= item.charged_seconds  # the client got nothing for this turn
             request.waiting = {item: None, **request.waiting}
             self._requests[request] = None
             self._count(item, 1)
         self.wake_workers()
 
     def withdraw(self, pending: Collection[Pending]) -> None:
-        """Remove items that no request waits for any more."""
+        """Remove items that no request waits for any more, and cancel their futures."""
         for item in pending:
             self._remove(item)
             if not item.future.cancel() and not item.future.cancelled():
@@ -252,9 +256,9 @@ class WorkQueue:
             self._subtract_work(item.request, item.seconds)
             if estimated:
                 share = item.seconds / estimated
-                item.request.received += share * cpu_seconds
+                item.request.done_seconds += share * cpu_seconds
                 # A client pays for the time that its sentences took, not for the estimate.
-                item.request.client.virtual_time += item.charged * (cpu_seconds / estimated - 1)
+                item.request.client.virtual_time += item.charged_seconds * (cpu_seconds / estimated - 1)
         if isinstance(work, PendingQuestion):
             self.release_question()
             self.speed.measure_question(work.question.operation, cpu_seconds)
@@ -268,17 +272,20 @@ class WorkQueue:
             self._crowding += SMOOTHING * (crowding - self._crowding)
 
     def _correct_estimates(self, requests: Iterable[OpenRequest], slowness: float) -> None:
-        """Correct the estimates of requests. End a request that turns out to be far too large."""
+        """Correct the estimates of requests. End a long request that turns out to be far too large.
+
+        `slowness` is the measured time of a batch with sentences of these requests, divided by its estimate.
+        """
         limit = self._limits.max_request_seconds * self.num_workers
         for request in requests:
             request.slowness += (min(max(slowness, 0.25), 100.0) - request.slowness) / 2
-            expected = request.received + request.seconds * request.slowness
-            if request.is_long and expected > TOO_LARGE_FACTOR * limit:
+            expected_seconds = request.done_seconds + request.seconds * request.slowness
+            if request.is_long and expected_seconds > TOO_LARGE_FACTOR * limit:
                 for item in request.waiting:
                     if not item.future.done():
                         item.future.set_exception(
                             RequestTooLargeError(
-                                expected / self.num_workers, self._limits.max_request_seconds
+                                expected_seconds / self.num_workers, self._limits.max_request_seconds
                             )
                         )
 
@@ -303,6 +310,7 @@ class WorkQueue:
                 worker.set_result(None)
 
     def _next_work(self) -> Work | None:
+        """Remove the next work from the queue, and charge it. Return None if no work may be taken now."""
         is_shared = self._is_shared()
         request = self._next_request(is_shared)
         if request is None:
@@ -327,9 +335,9 @@ class WorkQueue:
     def _next_request(self, is_shared: bool) -> OpenRequest | None:
         """Return the request whose turn it is.
 
-        While all workers except one are busy with questions, the last worker takes only sentences. If the
-        workers are shared, batches of clients with much work count like questions, and the last worker takes
-        only sentences of the other clients. Urgent requests of clients with much work are an exception.
+        If there are several workers, and all except one are busy with questions, the last worker takes only
+        sentences. If the workers are shared (`_is_shared`), batches of clients with much work count like
+        questions, and the last worker takes only sentences of the other clients and of urgent requests.
         """
         requests: Iterable[OpenRequest] = self._requests
         num_long = self._num_questions + (self._num_long_batches if is_shared else 0)
@@ -352,29 +360,29 @@ class WorkQueue:
         seconds = item.seconds / (URGENT_FACTOR if self._is_urgent(request, now) else 1.0)
         request.turn += TURN_FACTOR * seconds
         request.client.virtual_time += seconds
-        item.charged = seconds
+        item.charged_seconds = seconds
 
     def _next_batch(
         self, oldest: PendingSentence, *, is_shared: bool, is_long: bool
     ) -> list[PendingSentence]:
         if self._waiting_items == 1:
             return [oldest]
-        candidates = self._candidates(oldest)
+        sentences = self._sentences_for_batch(oldest)
         if is_shared and not is_long and self.num_workers > 1:  # the other workers do the long work
-            candidates = [item for item in candidates if not _makes_others_wait(item.request)]
-        share = -(-len(candidates) // max(1, self._num_free_workers))  # free workers share the queue
+            sentences = [item for item in sentences if not _makes_others_wait(item.request)]
+        share = -(-len(sentences) // max(1, self._num_free_workers))  # free workers share the queue
         length = len(oldest.text)
-        candidates.sort(key=lambda item: abs(len(item.text) - length))  # stable: older ones come first
-        candidates.remove(oldest)
+        sentences.sort(key=lambda item: abs(len(item.text) - length))  # stable: older ones come first
+        sentences.remove(oldest)
         max_sentences = min(MAX_BATCH_SENTENCES, max(share, FEW_SENTENCES // 2))
-        if oldest.failed:
+        if oldest.has_failed:
             max_sentences = FEW_SENTENCES // 2
         target_seconds, min_sentences = BATCH_SECONDS, MIN_BATCH_SENTENCES
         if is_shared:
             target_seconds, min_sentences = SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES
         max_seconds = MAX_TIMEOUT_SHARE * self._limits.batch_timeout / self._crowding
         batch, characters, seconds = [oldest], length, oldest.seconds * oldest.request.slowness
-        for item in candidates[: max_sentences - 1]:
+        for item in sentences[: max_sentences - 1]:
             characters += len(item.text)
             seconds += item.seconds * item.request.slowness
             if characters > MAX_BATCH_CHARACTERS or seconds > max_seconds:
@@ -384,26 +392,26 @@ class WorkQueue:
             batch.append(item)
         return batch
 
-    def _candidates(self, oldest: PendingSentence) -> list[PendingSentence]:
+    def _sentences_for_batch(self, oldest: PendingSentence) -> list[PendingSentence]:
         """Return sentences that may be in a batch with `oldest`, beginning with those of the same request.
 
-        Sentences of a failed batch are retried apart from others and in small batches: if one of them makes
-        its batch fail, few others fail with it.
+        Sentences of a failed batch are retried apart from other sentences, and in small batches: if one of
+        them makes its batch fail again, few sentences fail with it.
         """
-        candidates: list[PendingSentence] = []
+        sentences: list[PendingSentence] = []
         for request in (oldest.request, *self._requests):
-            if request is oldest.request and candidates:
+            if request is oldest.request and sentences:
                 continue
-            candidates += [
+            sentences += [
                 item
-                for item in islice(request.waiting, MAX_CANDIDATES - len(candidates))
+                for item in islice(request.waiting, MAX_COMPARED_SENTENCES - len(sentences))
                 if isinstance(item, PendingSentence)
                 and item.key == oldest.key
-                and item.failed == oldest.failed
+                and item.has_failed == oldest.has_failed
             ]
-            if len(candidates) >= MAX_CANDIDATES:
+            if len(sentences) >= MAX_COMPARED_SENTENCES:
                 break
-        return candidates
+        return sentences
 
     def _is_shared(self) -> bool:
         """Return whether a client with much work shares the workers with other clients or short requests.
@@ -433,17 +441,17 @@ class WorkQueue:
                 self._requests.pop(request, None)
 
 
-def _may_add(limit: float, total: float, of_client: float, new: float) -> bool:
+def _may_add(limit: float, total: float, client_total: float, new: float) -> bool:
     """Return whether a client may add `new` to a total with this limit.
 
     If the total is 0, the client may add any amount. Otherwise the client may afterwards have at most twice
     as much as is still free.
     """
-    return not total or of_client + new <= 2 * (limit - total - new)
+    return not total or client_total + new <= 2 * (limit - total - new)
 
 
 def _makes_others_wait(request: OpenRequest) -> bool:
-    """Return whether a request is long, or one of many of its client."""
+    """Return whether a request is long, or the short requests of its client are much work together."""
     client = request.client
     return request.is_long or client.seconds - client.long_seconds > LONG_SECONDS
 

@@ -16,7 +16,7 @@ It ends when its input is closed, because the server has ended.
         each of the last three → {"kind": "answer", answer, cpu_seconds, seconds}   `answer` is JSON
           | {"kind": "refused", message, cpu_seconds, seconds}
 
-`seconds` and `cpu_seconds` do not include loading torch for the first alignment.
+`seconds` and `cpu_seconds` do not include loading torch before the first batch that needs torch.
 If a translation fails, the server tries it once more. If a question is refused, the client gets the message.
 A thread sends heartbeats over a second pipe (`heartbeat.py`).
 """
@@ -128,9 +128,9 @@ def _load_translators(message: Message) -> list[Translator]:
 
 
 def _warm_up(translator: Translator) -> float:
-    """Translate a full batch, and return a first guess of the speed in letters per second.
+    """Translate many texts, and return a first guess of the speed in letters per second.
 
-    The first call in a process is several times slower than later calls. The first full batch allocates
+    The first call in a process is several times slower than later calls. The first large batch allocates
     memory that all later batches reuse.
     """
     if translator.reads_pictures:
@@ -142,7 +142,7 @@ def _warm_up(translator: Translator) -> float:
 
 
 def _warm_up_alignment(translator: Translator) -> None:
-    """Load torch before the first aligned batch, so that loading does not count as time of this batch."""
+    """Load torch before the first batch that needs it, so that loading is not measured as time of a batch."""
     with contextlib.suppress(JumokError):
         translator.align_all([Pair(WARM_UP_TEXTS[0], WARM_UP_TEXTS[0])])
 
@@ -198,8 +198,13 @@ def _translate_safely(translator: Translator, message: Message, send: Callable[[
 def _translate(
     translator: Translator, message: Message, on_partial: OnPartial | None
 ) -> list[list[dict[str, Any]]]:
-    """Return the candidates of each text, best first, with their scores and, if requested, word links."""
+    """Return a record of each translation of each text, best first.
+
+    A record has `text` and `score`; if they were requested, `links` and `probabilities` of the words; and
+    `notes` if there are any.
+    """
     n_best = int(message["n_best"])
+    # None: the model's own beam.
     beam = 1 if message["greedy"] else n_best if n_best > translator.search.beam else None
 
     def translate(
@@ -211,87 +216,85 @@ def _translate(
         )
 
     translations = translate(message["texts"], on_partial=on_partial)
-    candidates: list[list[dict[str, Any]]] = [
+    records: list[list[dict[str, Any]]] = [
         [{"text": text, "score": score} for text, score in ((best.text, best.score), *best.alternatives)]
         for best in translations
     ]
-    for translation, text_candidates in zip(translations, candidates, strict=True):
+    for translation, text_records in zip(translations, records, strict=True):
         if translation.notes:
-            text_candidates[0]["notes"] = list(translation.notes)
+            text_records[0]["notes"] = list(translation.notes)
     if message["align"]:
-        _add_links(translator, translations, candidates)
+        _add_links(translator, translations, records)
     if message["words"]:
-        _add_probabilities(translator, translations, candidates)
+        _add_probabilities(translator, translations, records)
     if any(message.get("terms", ())):
-        _place_terms(translator, message, candidates, translate)
-    return candidates
+        _place_terms(translator, message, records, translate)
+    return records
 
 
 def _place_terms(
     translator: Translator,
     message: Message,
-    candidates: Sequence[list[dict[str, Any]]],
+    records: Sequence[list[dict[str, Any]]],
     retranslate: Retranslate,
 ) -> None:
-    """Put the terms of each text into its candidates, with word links and notes on missing terms."""
+    """Put the terms of each text into its translations, with word links and notes on missing terms."""
     incomplete: list[tuple[dict[str, Any], PairMissingTerms]] = []
-    for text, terms, text_candidates in zip(message["texts"], message["terms"], candidates, strict=True):
+    for text, terms, text_records in zip(message["texts"], message["terms"], records, strict=True):
         matches = [TermMatch(tuple(term["span"]), term["target"], term["protected"]) for term in terms]
         incomplete += [
-            (candidate, PairMissingTerms(Pair(text, candidate["text"]), matches, rank=rank))
-            for rank, candidate in enumerate(text_candidates)
-            if not has_all_terms(candidate["text"], matches)
+            (record, PairMissingTerms(Pair(text, record["text"]), matches, rank=rank))
+            for rank, record in enumerate(text_records)
+            if not has_all_terms(record["text"], matches)
         ]
     if not incomplete:
         return
     placed = place_in_pairs([pair for _, pair in incomplete], translator, retranslate)
-    for (candidate, _), terms in zip(incomplete, placed, strict=True):
-        earlier = candidate.pop("notes", ())
+    for (record, _), terms in zip(incomplete, placed, strict=True):
+        earlier = record.pop("notes", ())
         notes = [*(earlier if terms.notes is None else terms.notes), *term_notes(terms)]
-        candidate.pop("probabilities", None)  # the model has not written this text
-        candidate.update(text=terms.text, links=terms.links, **({"notes": notes} if notes else {}))
+        record.pop("probabilities", None)  # the model has not written this text
+        record.update(text=terms.text, links=terms.links, **({"notes": notes} if notes else {}))
 
 
 def _add_links(
-    translator: Translator, translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
+    translator: Translator, translations: Sequence[Translation], records: Sequence[list[dict[str, Any]]]
 ) -> None:
     unsplit = [
-        (pair, candidate)
-        for pair, candidate in _unsplit_pairs(translations, candidates)
-        if pair.target.strip()
+        (pair, record) for pair, record in _unsplit_pairs(translations, records) if pair.target.strip()
     ]
     try:
         alignments = translator.align_all([pair for pair, _ in unsplit]) if unsplit else []
     except UnsupportedError:  # a model without attention: the server aligns by position
         return
-    for (_, candidate), alignment in zip(unsplit, alignments, strict=True):
-        candidate["links"] = sorted(alignment.sure)
-    for translation, text_candidates in zip(translations, candidates, strict=True):
+    for (_, record), alignment in zip(unsplit, alignments, strict=True):
+        record["links"] = sorted(alignment.sure)
+    for translation, text_records in zip(translations, records, strict=True):
         if len(translation.parts) > 1:
-            text_candidates[0]["links"] = sorted(translation.alignment.sure)
+            text_records[0]["links"] = sorted(translation.alignment.sure)
 
 
 def _add_probabilities(
-    translator: Translator, translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
+    translator: Translator, translations: Sequence[Translation], records: Sequence[list[dict[str, Any]]]
 ) -> None:
     """Add the probability of each word. A sentence that was translated in parts gets no probabilities."""
     from jumok.inference.word_candidates import word_probabilities  # start-up
 
-    unsplit = _unsplit_pairs(translations, candidates)
+    unsplit = _unsplit_pairs(translations, records)
     sentence_probabilities = word_probabilities(translator, [pair for pair, _ in unsplit])
-    for (_, candidate), probabilities in zip(unsplit, sentence_probabilities, strict=True):
-        candidate["probabilities"] = probabilities
+    for (_, record), probabilities in zip(unsplit, sentence_probabilities, strict=True):
+        record["probabilities"] = probabilities
 
 
 def _unsplit_pairs(
-    translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
+    translations: Sequence[Translation], records: Sequence[list[dict[str, Any]]]
 ) -> list[tuple[Pair, dict[str, Any]]]:
-    """Return the candidates of each sentence that was not translated in parts, with their pairs."""
+    """Return the pairs and the records of all sentences that were not translated in parts."""
     return [
-        (Pair(translation.source, candidate["text"]), candidate)
-        for translation, text_candidates in zip(translations, candidates, strict=True)
+        (Pair(translation.source, record["text"]), record)
+        for translation, text_records in zip(translations, records, strict=True)
         if len(translation.parts) == 1
-        for candidate in text_candidates
+        for record in text_records
     ]
 
 
