@@ -137,7 +137,7 @@ describe("search", () => {
   it("begins with a prefix, whose tokens add 0 to the score", () => {
     const [best] = search(model, SETTINGS, [4, 5]);
     expect(best.ids).toEqual([4, 5]);
-    expect([best.score, best.logProb]).toEqual([0, Math.fround(Math.fround(Math.log(0.6)) + Math.fround(Math.log(0.35)))]);
+    expect([best.ranking, best.logProb]).toEqual([0, Math.fround(Math.fround(Math.log(0.6)) + Math.fround(Math.log(0.35)))]);
     expect(() => search(model, SETTINGS, [END])).toThrow("no special tokens");
   });
 
@@ -145,7 +145,7 @@ describe("search", () => {
     const [best] = search(model, { ...SETTINGS, beam: 1, no_repeat_ngram_size: 1 });
     expect(best.ids).toEqual([4, 5]);
     const [first] = search(tableModel({ [BEGIN]: { [END]: 0.9, 4: 0.1 }, 4: { [END]: 1 } }), SETTINGS);
-    expect([first.ids, first.score]).toEqual([[4], 0]);
+    expect([first.ids, first.ranking]).toEqual([[4], 0]);
   });
 
   it("takes the largest values, with the smaller index first if they are equal, and has a maximum length above that of the prefix", () => {

@@ -86,7 +86,8 @@ function* outputSteps(model: Model, state: Float32Array, target: Ids, query: num
   yield number("log-probability", "logit − log Σ exp(logits)", logProb);
 }
 
-/** The steps from query, key and value to the output of the attention. */
+/** The steps from query, key and value to the output of the attention. `states` are the inputs of the layer. `queryStates` and
+ * `keyStates` are what the attention reads. */
 function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[], queryStates: Float32Array[], keyStates: Float32Array[], cell: Cell, edit: Edit | null): Generator<Step> {
   const { head, query, key } = cell;
   const group = attention.groupOf(head);
@@ -171,11 +172,11 @@ function* recurrentSteps(model: Recurrent, source: Ids, target: Ids, cell: Cell,
     yield number("scale", "√d", Math.sqrt(query.length));
   }
   if (score.kind === "luong-general") yield vector("projected key", "W hᵢ", key);
-  if (score.energy) {
+  if (score.scoreVector) {
     yield vector("query part", "W_q s", prepared);
     yield vector("key part", "W_k hᵢ", key);
     yield vector("hidden", "tanh(W_q s + W_k hᵢ)", tanh(add(prepared, key)));
-    yield vector("energy", "v", score.energy);
+    yield vector("energy", "v", score.scoreVector);
   }
   const scores = score.scores(query, state.keys);
   yield overKeys("scores", "e", scores);
