@@ -99,6 +99,7 @@ describe("measures", () => {
     const twoHeads = example({ attention: { cross: packWeights([1, 0, 0, 1, 0.5, 0.5, 0, 1], [1, 2, 2, 2]) }, source: { ...example().source, tokens: ["▁a"] }, target: { ...example().target, tokens: ["▁x"] } });
     const norms: Measures = { ...measures, value_norms: { cross: packWeights([1, 1, 1, 3], [1, 2, 2]) } };
     const firstRow = (combination: Choice["combination"]) => [...measureMap(twoHeads, { ...choice, words: false, combination, layer: 0 }, norms, "norm")!.values.subarray(0, 2)];
+    // Weight × norm in the first row: [1, 0] in head 0 and [0.5, 1.5] in head 1. The maximum is [1, 1.5], the mean [0.75, 0.75].
     firstRow("maximum").forEach((share, i) => expect(share).toBeCloseTo([1 / 2.5, 1.5 / 2.5][i]));
     firstRow("mean").forEach((share, i) => expect(share).toBeCloseTo([0.75 / 1.5, 0.75 / 1.5][i]));
   });

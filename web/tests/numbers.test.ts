@@ -51,6 +51,7 @@ describe("stored numbers", () => {
   });
 
   it("reads eight-bit tensors with one scale per row, and decodes tied tensors only once", () => {
+    // Four weights of one byte each, then a scale for each of the two rows.
     const bytes = new Uint8Array(12);
     bytes.set([127, 256 - 127, 1, 0]);
     new DataView(bytes.buffer).setFloat32(4, 0.5, true);
@@ -67,7 +68,7 @@ describe("stored numbers", () => {
     expect(bytesFromBase64(base64FromBytes(bytes))).toEqual(bytes);
   });
 
-  it("packs weights so that the page reads four decimals, and causal maps without their upper half", () => {
+  it("packs weights so that the page reads them with four decimals, and packs causal maps without the cells above the diagonal", () => {
     const values = [1, 0, 0.25, 0.75];
     const packed = packWeights(values, [1, 1, 2, 2]);
     expect(packed.layout).toBe("causal");

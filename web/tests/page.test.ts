@@ -13,24 +13,26 @@ import { LANGUAGES } from "../src/lib/strings";
 import { choiceData, mapTable, originComments, originOf, toCsv } from "../src/lib/tables";
 import { unfamiliarWords } from "../src/lib/unfamiliar";
 
+/** Two layers of three heads. */
 const SHAPE = [2, 3];
 const silenceAll: Change = { kind: "silence", site: "cross", layer: null, head: null };
 const edge: Edge = { site: "cross", layer: null, head: null, queries: [2], keys: [0, 1] };
 
-const silenced = (changes: Change[]) => [0, 1].flatMap((layer) => [0, 1, 2].filter((head) => isSilenced(changes, "cross", layer, head)).map((head) => `${layer}${head}`));
+/** The silenced heads: "12" is head 2 of layer 1. */
+const silencedHeads = (changes: Change[]) => [0, 1].flatMap((layer) => [0, 1, 2].filter((head) => isSilenced(changes, "cross", layer, head)).map((head) => `${layer}${head}`));
 
 describe("silencing heads", () => {
-  it("turns a head off and on again", () => {
+  it("is done and undone by the same toggle", () => {
     const off = toggleHead([], "cross", 1, 2, SHAPE);
-    expect(silenced(off)).toEqual(["12"]);
+    expect(silencedHeads(off)).toEqual(["12"]);
     expect(toggleHead(off, "cross", 1, 2, SHAPE)).toEqual([]);
     expect(isSilenced(off, "encoder", 1, 2)).toBe(false);
   });
 
   it("can be undone for one head of a silenced layer or site, and the other heads stay silenced", () => {
-    expect(silenced(toggleHead([silenceAll], "cross", 0, 1, SHAPE))).toEqual(["00", "02", "10", "11", "12"]);
-    expect(silenced(toggleHead([{ ...silenceAll, layer: 1 }], "cross", 1, 0, SHAPE))).toEqual(["11", "12"]);
-    expect(silenced(toggleHead([{ ...silenceAll, head: 2 }], "cross", 0, 2, SHAPE))).toEqual(["12"]);
+    expect(silencedHeads(toggleHead([silenceAll], "cross", 0, 1, SHAPE))).toEqual(["00", "02", "10", "11", "12"]);
+    expect(silencedHeads(toggleHead([{ ...silenceAll, layer: 1 }], "cross", 1, 0, SHAPE))).toEqual(["11", "12"]);
+    expect(silencedHeads(toggleHead([{ ...silenceAll, head: 2 }], "cross", 0, 2, SHAPE))).toEqual(["12"]);
   });
 
   it("adds no change for a head that is already silenced, and uses one change for all heads", () => {
@@ -52,7 +54,7 @@ describe("lines", () => {
     expect(weightSetAt([], edge)).toBeNull();
   });
 
-  it("are removed for another sentence, and have a first step that they affect", () => {
+  it("are removed for another sentence, while silenced heads stay, and affect a first step", () => {
     const changes = setWeight([silenceAll], edge, 1);
     expect(independentOfSentence(changes)).toEqual([silenceAll]);
     expect(firstChangedStep(changes)).toBe(0);
@@ -60,7 +62,7 @@ describe("lines", () => {
     expect(firstChangedStep([])).toBe(Infinity);
   });
 
-  it("whose pin changes only some tokens of a new word are listed with this word", () => {
+  it("are listed with each new word of which their pin changes only some tokens", () => {
     const target = { text: "책을 믿는다.", ids: [5, 6, 7, 8, 9], tokens: ["▁책을", "▁믿", "는", "다", "."], words: ["책을", "믿는다", "."], word_of_token: [0, 1, 1, 1, 2] };
     const pinned = (queries: number[], site: Change["site"] = "cross") => partlyPinned({ target, changes: [{ kind: "pin", site, layer: null, head: null, queries, keys: [0] }] } as unknown as Explanation);
     expect(pinned([1])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3, forTokens: false }]);
@@ -68,7 +70,7 @@ describe("lines", () => {
     expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3, forTokens: false }]);
   });
 
-  it("whose pin was set for single tokens are distinguished from lines whose pin was set for a whole old word", () => {
+  it("have `forTokens` if their pin was set for single tokens instead of a whole old word", () => {
     const sentence = (tokens: string[], words: string[], word_of_token: number[]): TokenizedSentence => ({ text: words.join(" "), ids: [], tokens, words, word_of_token });
     const source = sentence(["▁I"], ["I"], [0]);
     const whole = sentence(["▁책을", "▁있"], ["책을", "있"], [0, 1]);
@@ -85,7 +87,7 @@ describe("lines", () => {
     expect([partly(other, split, ["있", "I"]), partly(other, split, ["간다", "I"])]).toEqual([[true], [false]]);
   });
 
-  it("of which some steps are changed leave earlier tokens unchanged, which are distinguished from a given prefix", () => {
+  it("that are changed at a later step leave the earlier tokens unchanged, and these tokens are told apart from a given prefix", () => {
     const pin: Change = { kind: "pin", site: "cross", layer: null, head: null, queries: [3], keys: [0] };
     const explanation = { forced: 3, changes: [pin], facts: {}, target: { tokens: ["▁우리는", "▁오늘", "▁어제", "▁간다"] } } as unknown as Explanation;
     expect([numGiven(explanation, [7, 8]), numGiven(explanation, []), numGiven(explanation, [7, 8, 9])]).toEqual([2, 0, 3]);
@@ -124,7 +126,7 @@ describe("lines", () => {
     ]);
   });
 
-  it("of nats have a strength that is their number divided by the largest number, and are left out if all numbers are tiny", () => {
+  it("of a map in nats have a strength that is their number divided by the largest number, and are left out if all numbers are tiny", () => {
     const nats = (...values: number[]) => linesOf({ ...mapFrom(Float32Array.from(values), ["a", "b"], ["x", "y"]), quantity: "nats" }, 2, 2).map(({ row, column, strength, negative }) => [row, column, Number(strength.toFixed(2)), negative]);
     expect(nats(0.5, -0.25, 0.02, 0.1)).toEqual([[1, 1, 0.2, false], [0, 1, 0.5, true], [0, 0, 1, false]]);
     expect(nats(20, 0, 0, 0)).toEqual([[0, 0, 1, false]]);
@@ -144,6 +146,7 @@ describe("lines", () => {
 
   it("have labels that move to the right if they would overlap, or are left out", () => {
     const at = (left: number, top = 0) => ({ left, right: left + 10, top, bottom: top + 10 });
+    // The boxes are 10 pixels wide, the labels 20. After a label, 4 pixels stay free. A label moves by at most 14 pixels by default.
     expect(labelMiddles([at(0), at(9), at(60), at(0, 30), undefined], [20, 20, 20, 20, 20])).toEqual([5, null, 65, 5, null]);
     expect(labelMiddles([at(0), at(20), at(40)], [20, 20, 20])).toEqual([5, 29, 53]);
     expect(labelMiddles([at(0), at(20), at(40)], [20, 0, 20])).toEqual([5, null, 45]);

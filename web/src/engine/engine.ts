@@ -48,8 +48,8 @@ export class Engine {
     return { ...(yield* this.#explainer.translate(sentence, beam)), index };
   }
 
-  /** Explain a sentence. The `CACHE_SIZE` explanations that were computed last are cached, because the page requests further results (steps, effects, measures) for the
-   * explanation that it shows. */
+  /** Explain a sentence. The `CACHE_SIZE` explanations that were computed last are cached, because the page requests further results
+   * (steps, effects, measures) for the explanation that it shows. */
   *#explain(request: ExplainRequest): Progress<ComputedExplanation> {
     const key = JSON.stringify([request.sentence, request.changes ?? [], request.prefix ?? [], request.target ?? null, request.beam ?? null]);
     const cached = this.#cache.get(key);

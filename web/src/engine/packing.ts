@@ -3,8 +3,8 @@
 import type { Packed, Step } from "../lib/format";
 import { base64FromBytes } from "./model_file";
 
-/** A weight is stored as the level 255 · √(weight / scale). The first byte is the level rounded to an integer. The second byte is the rest, which lies
- * between −0.5 and 0.5, in units of 1 / `FINE_STEPS`. */
+/** A weight is stored as the level 255 · √(weight / scale). The first byte is the level rounded to an integer. The second byte is the rest,
+ * which lies between −0.5 and 0.5, in units of 1 / `FINE_STEPS`. */
 const FINE_STEPS = 254;
 /** Ten to the power of the number of decimals that `rounded` keeps. */
 const DECIMAL_FACTOR = 1e5;

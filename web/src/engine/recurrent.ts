@@ -140,7 +140,8 @@ export class Recurrent implements Model<RecurrentState> {
   #decoder: RecurrentCell[];
   /** The projections from the last states of the encoder, of both directions, to the initial state of each decoder layer. */
   #initialProjections: Projection[];
-  /** W_r or W_c, which combines state and context. Without attention it reads no context. (Its tensor `decoder.read_out` has nothing to do with the read-out of word alignments.) */
+  /** W_r or W_c, which combines state and context. Without attention it reads no context. (Its tensor `decoder.read_out` has nothing to do
+   * with the read-out of word alignments.) */
   #combine: Projection;
 
   constructor(architecture: RecurrentArchitecture, weights: Weights) {
