@@ -17,12 +17,12 @@ describe("changes", () => {
   /** All layers and heads of the cross-attention. */
   const scope = { site: "cross" as const, layer: null, head: null };
 
-  it("of the kind silence set a row to 0", () => {
+  it("a silenced head has only weights of 0", () => {
     expect(applied({ kind: "silence", ...scope }, [0.5, 0.5])).toEqual([0, 0]);
     expect(applied({ kind: "silence", ...scope, head: 0 }, [0.5, 0.5])).toEqual([0.5, 0.5]); // another head
   });
 
-  it("of the kind paint set a weight and rescale the other weights; the sum stays the same unless all other weights are 0 or the new weight is above the sum", () => {
+  it("paint sets a weight and rescales the other weights; the sum stays the same unless all other weights are 0 or the new weight is above the sum", () => {
     expect(applied({ kind: "paint", ...scope, query: 2, key: 0, weight: 0.5 }, [0.75, 0.125, 0.125])).toEqual([0.5, 0.25, 0.25]);
     expect(applied({ kind: "paint", ...scope, query: 2, key: 0, weight: 0.5 }, [1, 0])).toEqual([0.5, 0]);
     expect(applied({ kind: "paint", ...scope, query: 1, key: 0, weight: 0.5 }, [1, 0])).toEqual([1, 0]); // another query
@@ -30,20 +30,20 @@ describe("changes", () => {
     expect(applied({ kind: "paint", ...scope, query: 2, key: 0, weight: 0.75 }, [0.25, 0.25])).toEqual([0.75, 0]);
   });
 
-  it("of the kind pin give all weight to the pinned keys, equally if their weights were 0", () => {
+  it("a pin gives all weight to its keys, in equal shares if their weights were 0", () => {
     expect(applied({ kind: "pin", ...scope, queries: [2], keys: [0, 1] }, [0.125, 0.375, 0.5])).toEqual([0.25, 0.75, 0]);
     expect(applied({ kind: "pin", ...scope, queries: [2], keys: [0, 1] }, [0, 0, 1])).toEqual([0.5, 0.5, 0]);
     expect(applied({ kind: "pin", ...scope, queries: [2], keys: [1] }, [0, 0, 0])).toEqual([0, 1, 0]);
   });
 
-  it("of the kind pin with a weight give this share to the pinned keys and rescale the other weights", () => {
+  it("a pin with a weight gives this share to its keys and rescales the other weights", () => {
     expect(applied({ kind: "pin", ...scope, queries: [2], keys: [0, 1], weight: 0.5 }, [0.125, 0.375, 0.5])).toEqual([0.125, 0.375, 0.5]);
     expect(applied({ kind: "pin", ...scope, queries: [2], keys: [0], weight: 0 }, [0.5, 0.25, 0.25])).toEqual([0, 0.5, 0.5]);
     expect(applied({ kind: "pin", ...scope, queries: [2], keys: [2], weight: 0.5 }, [0.75, 0.25, 0])).toEqual([0.375, 0.125, 0.5]);
     expect(applied({ kind: "pin", ...scope, queries: [2], keys: [0], weight: 0.5 }, [1, 0])).toEqual([0.5, 0]); // no other weight can be rescaled
   });
 
-  it("that silence heads are applied last, in any order of the changes", () => {
+  it("silenced heads stay silenced, whatever the order of the changes", () => {
     const pin: Change = { kind: "pin", ...scope, queries: [2], keys: [0] };
     for (const changes of [[{ kind: "silence", ...scope, layer: 0, head: 1 } as const, pin], [pin, { kind: "silence", ...scope, layer: 0, head: 1 } as const]]) {
       const row = Float32Array.of(0.25, 0.75);
@@ -52,19 +52,19 @@ describe("changes", () => {
     }
   });
 
-  it("include the edit of `silenceHeads`, which sets the rows of the heads that it names to 0", () => {
+  it("the edit that `silenceHeads` returns sets the rows of these heads to 0", () => {
     const row = Float32Array.of(0.25, 0.75);
     silenceHeads("cross", [[0, 1]], null)(row, weightRow);
     expect([...row]).toEqual([0, 0]);
   });
 
-  it("have a first step that they affect", () => {
+  it("`firstStep` is the earliest query of a change, or 0 for silenced heads and the encoder", () => {
     expect(firstStep({ kind: "pin", ...scope, queries: [5, 3], keys: [0] })).toBe(3);
     expect(firstStep({ kind: "paint", ...scope, site: "encoder", query: 4, key: 0, weight: 1 })).toBe(0);
     expect(firstStep({ kind: "silence", ...scope })).toBe(0);
   });
 
-  it("are refused by `checkChanges` if they name a site, a head, a key or a weight that is impossible", () => {
+  it("`checkChanges` refuses a site, a head, a key and a weight that are impossible", () => {
     const maps = { decoder: { shape: [1, 2, 3, 3] as [number, number, number, number], values: new Float32Array(18) } };
     const decoder = { site: "decoder" as const, layer: null, head: null };
     expect(() => checkChanges([{ kind: "silence", ...scope }], maps)).toThrow('no attention "cross"');
@@ -74,7 +74,7 @@ describe("changes", () => {
     expect(() => checkChanges([{ kind: "paint", ...decoder, query: 1, key: 1, weight: 1 }], maps)).not.toThrow();
   });
 
-  it("are refused by `checkRows` if they name a step after the end of the longer translation, unless they have `words`", () => {
+  it("`checkRows` refuses a step after the end of the longer translation, unless the change has `words`", () => {
     // The old translation has 8 steps, and the source has 5 keys. The change is made at query 9, which only a longer translation has.
     const maps = { cross: { shape: [1, 2, 8, 5] as [number, number, number, number], values: new Float32Array(80) } };
     const later: Change = { kind: "pin", ...scope, queries: [9], keys: [1] };
@@ -85,7 +85,7 @@ describe("changes", () => {
     expect(() => checkRows([{ ...later, words: ["책을", "book"] }], 9)).not.toThrow();
   });
 
-  it("are read from an address if all of them are valid", () => {
+  it("`parseChanges` reads changes from an address, or none if one of them is invalid", () => {
     expect(parseChanges('[{"kind":"silence","site":"cross"}]')).toEqual([{ kind: "silence", site: "cross", layer: null, head: null }]);
     const invalid = [
       ...["", "{}", '[{"kind":"silence","site":"x"}]', '[{"kind":"paint","site":"cross"}]'],

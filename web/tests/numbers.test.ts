@@ -85,24 +85,24 @@ describe("stored numbers", () => {
 });
 
 describe("positions", () => {
-  it("have the slopes of ALiBi even if the number of heads is not a power of two", () => {
+  it("`alibiSlopes` has a slope for each head even if the number of heads is not a power of two", () => {
     expect(alibiSlopes(4)).toEqual([2 ** -2, 2 ** -4, 2 ** -6, 2 ** -8]);
     expect(alibiSlopes(3)).toEqual([2 ** -4, 2 ** -8, 2 ** -2]);
   });
 
-  it("put distances into the buckets of T5", () => {
+  it("`relativeBucket` puts distances into the buckets of T5", () => {
     expect([0, -1, 1, -7, -8, -500, 500].map((distance) => relativeBucket(distance, 32, 128, true))).toEqual([0, 1, 17, 7, 8, 15, 31]);
     expect([5, 0, -15, -16, -500].map((distance) => relativeBucket(distance, 32, 128, false))).toEqual([0, 0, 15, 16, 31]);
   });
 });
 
 describe("numbers as text", () => {
-  it("have a sign with `signed` unless they round to zero, and only a minus sign with `formatNumber`", () => {
+  it("`signed` writes a sign unless the number rounds to zero, and `formatNumber` writes only minus signs", () => {
     expect([signed(1.234), signed(-0.5), signed(-0.001)]).toEqual(["+1.23", "−0.50", "0.00"]);
     expect([formatNumber(2), formatNumber(null), formatNumber(-1)]).toEqual(["2.00", "–", "−1.00"]);
   });
 
-  it("are shares in per cent", () => {
+  it("`percent` has one decimal below 9.95%, and writes tiny shares as \"< 0.1%\"", () => {
     expect([percent(0.0994), percent(0.0996), percent(1)]).toEqual(["9.9%", "10%", "100%"]);
     expect([percent(0), percent(0.0004), percent(0.0006)]).toEqual(["< 0.1%", "< 0.1%", "0.1%"]);
   });

@@ -71,8 +71,9 @@ describe("a line that is too long", () => {
     expect(splitLine("今日は天気がいいです。明日は雨が降るでしょう。", characters, 14)).toEqual(["今日は天気がいいです。", "明日は雨が降るでしょう。"]);
   });
 
-  it("is split between any characters if it has no spaces, except before a combining character", () => {
+  it("is split between any characters if it has no spaces, but, if possible, not before a combining character", () => {
     expect(splitLine("😀😀e\u0301😀", characters, 3)).toEqual(["😀😀", "e\u0301😀"]);
+    // A part of one character has no room for the mark.
     expect(splitLine("e\u0301e\u0301", characters, 1)).toEqual(["e", "\u0301", "e", "\u0301"]);
     // The line has 10 + 31 + 39 = 80 characters, and its middle is the last mark of the letter. So the line is split before the letter.
     const [before, letter, after] = ["a".repeat(40 - MAX_MARKS), `e${"\u0301".repeat(MAX_MARKS)}`, "b".repeat(39)];
@@ -96,12 +97,12 @@ describe("words", () => {
     expect(splitWords(`${korea}\u{1f1eb} ${korea}!${france}`)).toEqual([korea, "\u{1f1eb}", korea, "!", france]);
   });
 
-  it("of a text that decoding has altered are found by aligning both texts at their longest common substrings", () => {
+  it("`alignedOffsets` aligns two texts by their longest common substrings", () => {
     expect(alignedOffsets([..."ab⁇cd"], [..."abXYcd"])).toEqual([0, 1, 2, 4, 5, 6]);
     expect(alignedOffsets([], [..."ab"])).toEqual([2]);
   });
 
-  it("that differ between two texts are marked", () => {
+  it("`diffWords` marks the words that differ between two texts", () => {
     const text = (words: string) => ({ text: words, words: words.split(" ") });
     const [before, after] = diffWords(text("I go home now"), text("I run home"));
     expect(before.map(({ changed }) => changed)).toEqual([false, true, false, true]);

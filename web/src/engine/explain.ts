@@ -90,6 +90,7 @@ export class Explainer {
       const [best] = yield* beamSearch(this.#model, this.#searchSettings(beam), { source: source.ids, prefix: [], edit: null });
       parts.push({ source: source.text, text: best ? this.#text(best.ids) : "" });
     }
+    // Nothing is translated. With "split", the text may have punctuation and symbols, which stay. With "keep", it has no tokens.
     if (!spans.length) return { text: this.#stored.sentences === "split" ? strip(text) : "", parts };
     const translated = parts.map((part) => part.text);
     const isSinglePart = spans.length === 1 && spans[0][1] - spans[0][0] === strip(text).length;
@@ -326,7 +327,7 @@ export class Explainer {
       log_probs: produced.map(rounded),
       picture: null,
       ended,
-      forced: search ? forced : 0,
+      forced: search ? forced : 0, // a translation without a search was not forced token by token
       candidates: logProbs.map((values) => this.#nextTokens(values)),
       attention: Object.fromEntries(sites.map(([site, { values, shape }]) => [site, packWeights(values, [...shape])])),
       roll_out: Object.fromEntries(selfAttention.map(([site, map]) => [site, packWeights(rollOut(map), map.shape.slice(2))])),

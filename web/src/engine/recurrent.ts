@@ -45,6 +45,7 @@ class RecurrentCell {
     const { width } = this;
     const fromInput = linear(inputs, this.#inputWeight, this.#inputBias, this.#inputWidth);
     const fromState = linear(hidden, this.#recurrentWeight, this.#recurrentBias, width);
+    // The gates are in PyTorch's order: reset, update and candidate of a GRU; input, forget, candidate and output of an LSTM.
     const gatesWidth = fromInput.length / (hidden.length / width);
     const nextHidden = new Float32Array(hidden.length);
     const nextCell = cell && new Float32Array(hidden.length);

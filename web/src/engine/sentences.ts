@@ -13,6 +13,7 @@ const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 // In "Dr. Kim", "J. Kim" and "e.g. Kim", the full stop does not end a sentence.
 const ABBREVIATION =
   /^(?:mrs?|ms|dr|prof|st|mt|vs|fig|vol|gen|col|capt|lt|sgt|rev|hon|sen|gov|messrs|mme|mlle|hr|fr|nr|bzw|ca|sra?|dra|e\.g|i\.e|z\.b|d\.h|u\.a|u\.s|u\.k)$/i;
+/** A single capital letter except "I", which is usually a word ("So do I."), or several with full stops ("U.N"). */
 const INITIAL = /^(?:[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z])$/;
 /** How many characters before a full stop may belong to an abbreviation or to the number of a list item. */
 const MAX_ABBREVIATION = 12;
