@@ -88,36 +88,37 @@ describe("measures", () => {
     erasure: packed([-2, -1, 0, -3, 0, -1, 0, 0], [4, 2]),
   };
 
-  it("of the kind norm multiply weights by norms, and divide each row by its sum", () => {
+  it("the norm multiplies weights by norms, and divides each row by its sum", () => {
     const map = measureMap(example(), { ...choice, words: false }, measures, "norm")!;
     expect([...map.values.subarray(4, 8)].map((share) => share.toFixed(3))).toEqual(["0.000", "0.250", "0.750", "0.000"]);
     const words = measureMap(example(), choice, measures, "norm")!;
     expect([...words.values.subarray(3, 6)]).toEqual([0, 1, 0]);
   });
 
-  it("of the kind norm multiply by the norms before heads are combined", () => {
+  it("the norm multiplies by the norms before heads are combined", () => {
     const twoHeads = example({ attention: { cross: packWeights([1, 0, 0, 1, 0.5, 0.5, 0, 1], [1, 2, 2, 2]) }, source: { ...example().source, tokens: ["▁a"] }, target: { ...example().target, tokens: ["▁x"] } });
     const norms: Measures = { ...measures, value_norms: { cross: packWeights([1, 1, 1, 3], [1, 2, 2]) } };
     const firstRow = (combination: Choice["combination"]) => [...measureMap(twoHeads, { ...choice, words: false, combination, layer: 0 }, norms, "norm")!.values.subarray(0, 2)];
+    // Weight × norm in the first row: [1, 0] in head 0 and [0.5, 1.5] in head 1. The maximum is [1, 1.5], the mean [0.75, 0.75].
     firstRow("maximum").forEach((share, i) => expect(share).toBeCloseTo([1 / 2.5, 1.5 / 2.5][i]));
     firstRow("mean").forEach((share, i) => expect(share).toBeCloseTo([0.75 / 1.5, 0.75 / 1.5][i]));
   });
 
-  it("of the kind gradient add the nats of a word's tokens", () => {
+  it("the gradient adds the nats of a word's tokens", () => {
     const map = measureMap(example(), choice, measures, "gradient")!;
     expect(map.quantity).toBe("nats");
     expect([...map.values.subarray(0, 3)]).toEqual([-3, 1, 0]);
     map.values.subarray(3, 6).forEach((value, i) => expect(value).toBeCloseTo([-1.001, 1, 0][i]));
   });
 
-  it("are below 0 for a word that supports the written word, both by gradient and by erasure", () => {
+  it("gradient and erasure are below 0 for a word that supports the written word", () => {
     // Let log p = 2·a. For a = 1, gradient × input is 2. Without a, log p falls by 2.
     const linear: Measures = { ...measures, gradient: { cross: packed([2, ...Array(15).fill(0)], [4, 4]) }, erasure: packed([-2, ...Array(7).fill(0)], [4, 2]) };
     const [gradient, erasure] = (["gradient", "erasure"] as const).map((measure) => measureMap(example(), choice, linear, measure)!.values[0]);
     expect([gradient, erasure]).toEqual([-2, -2]);
   });
 
-  it("have the shares of the whole row even if </s> is hidden", () => {
+  it("shares are those of the whole row even if </s> is hidden", () => {
     const spread = example({ attention: { cross: packWeights([0.25, 0, 0, 0.75, 0, 0.5, 0.5, 0, 0, 0.5, 0.5, 0, 0, 0, 0, 1], [1, 1, 4, 4]) } });
     for (const measure of ["norm", "gradient"] as const) {
       const [shown, hidden] = [true, false].map((specials) => measureMap(spread, { ...choice, specials }, measures, measure)!);
@@ -129,7 +130,7 @@ describe("measures", () => {
     expect([...hidden.values]).toEqual([0, 1, 3, 4].map((i) => shown.values[i]));
   });
 
-  it("minus the weight have rows that sum to 0, because both shares are of the same columns", () => {
+  it("the rows of a difference map sum to 0, because both shares are of the same columns", () => {
     const spread = example({ attention: { cross: packWeights([0.25, 0.25, 0, 0.5, 0, 0.5, 0.5, 0, 0, 0.5, 0.5, 0, 0, 0, 0, 1], [1, 1, 4, 4]) } });
     for (const measure of ["norm", "gradient", "erasure"] as Measure[]) {
       const map = differenceMap(spread, choice, measures, measure)!;
@@ -140,7 +141,7 @@ describe("measures", () => {
     expect(erasure.empty![2]).toBe(1);
   });
 
-  it("have no shares in rows whose words hardly change the log-probability, and in rows whose weights are all 0", () => {
+  it("a difference map has no numbers in rows whose words hardly change the log-probability, and in rows whose weights are all 0", () => {
     const map = differenceMap(example(), choice, measures, "erasure")!;
     expect([...map.empty!]).toEqual([0, 0, 1, 0, 0, 1, 1, 1, 1]);
     expect(mapData(map).values).toEqual([[expect.closeTo(2 / 3 - 1), expect.closeTo(1 / 3), null], [0, 0, null], [null, null, null]]);
@@ -150,7 +151,7 @@ describe("measures", () => {
     expect([...differenceMap(silenced, choice, measures, "gradient")!.empty!]).toEqual(Array(9).fill(1));
   });
 
-  it("of the kind erasure erase whole words even if the rows are tokens, and never erase </s>", () => {
+  it("erasure erases whole words even if the rows are tokens, and never erases </s>", () => {
     const words = measureMap(example(), choice, measures, "erasure")!;
     expect([...words.values]).toEqual([-2, -1, 0, 0, -4, 0, 0, 0, 0]);
     const tokens = measureMap(example(), { ...choice, words: false }, measures, "erasure")!;
@@ -161,7 +162,7 @@ describe("measures", () => {
     expect(formatCell(tokens, 2)).toBe("–");
   });
 
-  it("have a difference map, which contains the share of the measure minus the share of the weight", () => {
+  it("a difference map contains the share of the measure minus the share of the weight", () => {
     const difference = differenceMap(example(), choice, measures, "erasure")!;
     expect(difference.quantity).toBe("difference");
     expect(difference.values[0]).toBeCloseTo(2 / 3 - 1);
@@ -171,12 +172,12 @@ describe("measures", () => {
     expect(differenceMap(example(), tokens, measures, "erasure")!.values[1]).toBeCloseTo(1 / 3);
   });
 
-  it("have no map if they were not computed", () => {
+  it("a measure that was not computed has no map", () => {
     expect(measureMap(example(), choice, { ...measures, gradient: {} }, "gradient")).toBeNull();
     expect(measureMap(example(), { ...choice, combination: "roll-out" }, measures, "norm")).toBeNull();
   });
 
-  it("other than the weight have lines with signs, and are saved under the key `values` instead of `weights`", () => {
+  it("a map in nats has lines with signs, and is saved under the key `values` instead of `weights`", () => {
     const map = measureMap(example(), choice, measures, "erasure")!;
     expect(linesOf(map, 2, 2)).toMatchObject([
       { row: 0, column: 1, strength: expect.closeTo(0.25), negative: true },
@@ -190,14 +191,14 @@ describe("measures", () => {
     expect([[...sum.values], sum.quantity, [...sum.empty!]]).toEqual([[-2, -5, 0], "nats", [0, 0, 1]]);
   });
 
-  it("in nats have the same colour scale for every sentence, and the neutral colour for 0", () => {
+  it("nats have the same colour scale for every sentence, and 0 has the neutral colour", () => {
     const [small, large, none] = [-0.03, -14.3, 0].map((nats) => natsColour("light", nats, MAX_NATS));
     expect(large).toBe(natsColour("light", -MAX_NATS, MAX_NATS));
     expect(small).not.toBe(large);
     expect(none).toBe(differenceColour("light", 0, 1));
   });
 
-  it("give the reason if they are missing", () => {
+  it("`missingReason` says why a measure has no map", () => {
     expect(missingReason(null, "weight", choice)).toBeNull();
     expect(missingReason(null, "norm", choice)).toBe("not computed");
     expect(missingReason({ ...measures, gradient: {} }, "gradient", choice)).toBe("needs Python");
@@ -220,7 +221,7 @@ describe("cells that the mask hides", () => {
     expect(mapTable(tokens, "weight")[1]).toEqual(["·x", 1, "", "", ""]);
   });
 
-  it("are only in the decoder's self-attention", () => expect(makeMap(example(), choice)!.empty).toBeUndefined());
+  it("do not exist in cross-attention", () => expect(makeMap(example(), choice)!.empty).toBeUndefined());
 });
 
 it("the map of a hypothesis has the words of the translation only in rows on the path of the translation", () => {

@@ -51,6 +51,7 @@ describe("stored numbers", () => {
   });
 
   it("reads eight-bit tensors with one scale per row, and decodes tied tensors only once", () => {
+    // Four weights of one byte each, then a scale for each of the two rows.
     const bytes = new Uint8Array(12);
     bytes.set([127, 256 - 127, 1, 0]);
     new DataView(bytes.buffer).setFloat32(4, 0.5, true);
@@ -67,7 +68,7 @@ describe("stored numbers", () => {
     expect(bytesFromBase64(base64FromBytes(bytes))).toEqual(bytes);
   });
 
-  it("packs weights so that the page reads four decimals, and causal maps without their upper half", () => {
+  it("packs weights so that the page reads them with four decimals, and packs causal maps without the cells above the diagonal", () => {
     const values = [1, 0, 0.25, 0.75];
     const packed = packWeights(values, [1, 1, 2, 2]);
     expect(packed.layout).toBe("causal");
@@ -84,24 +85,24 @@ describe("stored numbers", () => {
 });
 
 describe("positions", () => {
-  it("have the slopes of ALiBi even if the number of heads is not a power of two", () => {
+  it("`alibiSlopes` has a slope for each head even if the number of heads is not a power of two", () => {
     expect(alibiSlopes(4)).toEqual([2 ** -2, 2 ** -4, 2 ** -6, 2 ** -8]);
     expect(alibiSlopes(3)).toEqual([2 ** -4, 2 ** -8, 2 ** -2]);
   });
 
-  it("put distances into the buckets of T5", () => {
+  it("`relativeBucket` puts distances into the buckets of T5", () => {
     expect([0, -1, 1, -7, -8, -500, 500].map((distance) => relativeBucket(distance, 32, 128, true))).toEqual([0, 1, 17, 7, 8, 15, 31]);
     expect([5, 0, -15, -16, -500].map((distance) => relativeBucket(distance, 32, 128, false))).toEqual([0, 0, 15, 16, 31]);
   });
 });
 
 describe("numbers as text", () => {
-  it("have a sign with `signed` unless they round to zero, and only a minus sign with `formatNumber`", () => {
+  it("`signed` writes a sign unless the number rounds to zero, and `formatNumber` writes only minus signs", () => {
     expect([signed(1.234), signed(-0.5), signed(-0.001)]).toEqual(["+1.23", "−0.50", "0.00"]);
     expect([formatNumber(2), formatNumber(null), formatNumber(-1)]).toEqual(["2.00", "–", "−1.00"]);
   });
 
-  it("are shares in per cent", () => {
+  it("`percent` has one decimal below 9.95%, and writes tiny shares as \"< 0.1%\"", () => {
     expect([percent(0.0994), percent(0.0996), percent(1)]).toEqual(["9.9%", "10%", "100%"]);
     expect([percent(0), percent(0.0004), percent(0.0006)]).toEqual(["< 0.1%", "< 0.1%", "0.1%"]);
   });

@@ -13,27 +13,29 @@ import { LANGUAGES } from "../src/lib/strings";
 import { choiceData, mapTable, originComments, originOf, toCsv } from "../src/lib/tables";
 import { unfamiliarWords } from "../src/lib/unfamiliar";
 
+/** Two layers of three heads. */
 const SHAPE = [2, 3];
 const silenceAll: Change = { kind: "silence", site: "cross", layer: null, head: null };
 const edge: Edge = { site: "cross", layer: null, head: null, queries: [2], keys: [0, 1] };
 
-const silenced = (changes: Change[]) => [0, 1].flatMap((layer) => [0, 1, 2].filter((head) => isSilenced(changes, "cross", layer, head)).map((head) => `${layer}${head}`));
+/** The silenced heads: "12" is head 2 of layer 1. */
+const silencedHeads = (changes: Change[]) => [0, 1].flatMap((layer) => [0, 1, 2].filter((head) => isSilenced(changes, "cross", layer, head)).map((head) => `${layer}${head}`));
 
-describe("silencing heads", () => {
-  it("turns a head off and on again", () => {
+describe("silenced heads", () => {
+  it("`toggleHead` silences a head and restores it", () => {
     const off = toggleHead([], "cross", 1, 2, SHAPE);
-    expect(silenced(off)).toEqual(["12"]);
+    expect(silencedHeads(off)).toEqual(["12"]);
     expect(toggleHead(off, "cross", 1, 2, SHAPE)).toEqual([]);
     expect(isSilenced(off, "encoder", 1, 2)).toBe(false);
   });
 
-  it("can be undone for one head of a silenced layer or site, and the other heads stay silenced", () => {
-    expect(silenced(toggleHead([silenceAll], "cross", 0, 1, SHAPE))).toEqual(["00", "02", "10", "11", "12"]);
-    expect(silenced(toggleHead([{ ...silenceAll, layer: 1 }], "cross", 1, 0, SHAPE))).toEqual(["11", "12"]);
-    expect(silenced(toggleHead([{ ...silenceAll, head: 2 }], "cross", 0, 2, SHAPE))).toEqual(["12"]);
+  it("`toggleHead` restores one head of a silenced layer or site, and the other heads stay silenced", () => {
+    expect(silencedHeads(toggleHead([silenceAll], "cross", 0, 1, SHAPE))).toEqual(["00", "02", "10", "11", "12"]);
+    expect(silencedHeads(toggleHead([{ ...silenceAll, layer: 1 }], "cross", 1, 0, SHAPE))).toEqual(["11", "12"]);
+    expect(silencedHeads(toggleHead([{ ...silenceAll, head: 2 }], "cross", 0, 2, SHAPE))).toEqual(["12"]);
   });
 
-  it("adds no change for a head that is already silenced, and uses one change for all heads", () => {
+  it("`silence` adds no change for a head that is already silenced, and uses one change for all heads", () => {
     const one = silence([], "cross", [[0, 0]], SHAPE);
     expect(silence(one, "cross", [[0, 0], [0, 1]], SHAPE)).toHaveLength(2);
     expect(silence(one, "cross", [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]], SHAPE)).toEqual([silenceAll]);
@@ -41,7 +43,7 @@ describe("silencing heads", () => {
 });
 
 describe("lines", () => {
-  it("set, replace and release a weight", () => {
+  it("a weight is set, replaced and released", () => {
     const half = setWeight([silenceAll], edge, 0.5);
     expect(weightSetAt(half, edge)).toBe(0.5);
     expect(setWeight(half, edge, 0.25)).toHaveLength(2);
@@ -52,7 +54,7 @@ describe("lines", () => {
     expect(weightSetAt([], edge)).toBeNull();
   });
 
-  it("are removed for another sentence, and have a first step that they affect", () => {
+  it("another sentence keeps only silenced heads, and `firstChangedStep` is the earliest query of all changes", () => {
     const changes = setWeight([silenceAll], edge, 1);
     expect(independentOfSentence(changes)).toEqual([silenceAll]);
     expect(firstChangedStep(changes)).toBe(0);
@@ -60,7 +62,7 @@ describe("lines", () => {
     expect(firstChangedStep([])).toBe(Infinity);
   });
 
-  it("whose pin changes only some tokens of a new word are listed with this word", () => {
+  it("`partlyPinned` lists each word of which a pin changes only some tokens", () => {
     const target = { text: "책을 믿는다.", ids: [5, 6, 7, 8, 9], tokens: ["▁책을", "▁믿", "는", "다", "."], words: ["책을", "믿는다", "."], word_of_token: [0, 1, 1, 1, 2] };
     const pinned = (queries: number[], site: Change["site"] = "cross") => partlyPinned({ target, changes: [{ kind: "pin", site, layer: null, head: null, queries, keys: [0] }] } as unknown as Explanation);
     expect(pinned([1])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3, forTokens: false }]);
@@ -68,7 +70,7 @@ describe("lines", () => {
     expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3, forTokens: false }]);
   });
 
-  it("whose pin was set for single tokens are distinguished from lines whose pin was set for a whole old word", () => {
+  it("`forTokens` tells a pin for single tokens from a pin for a whole old word", () => {
     const sentence = (tokens: string[], words: string[], word_of_token: number[]): TokenizedSentence => ({ text: words.join(" "), ids: [], tokens, words, word_of_token });
     const source = sentence(["▁I"], ["I"], [0]);
     const whole = sentence(["▁책을", "▁있"], ["책을", "있"], [0, 1]);
@@ -85,7 +87,7 @@ describe("lines", () => {
     expect([partly(other, split, ["있", "I"]), partly(other, split, ["간다", "I"])]).toEqual([[true], [false]]);
   });
 
-  it("of which some steps are changed leave earlier tokens unchanged, which are distinguished from a given prefix", () => {
+  it("`numGiven` and `prefixTexts` tell a given prefix from tokens that stay because the changes begin later", () => {
     const pin: Change = { kind: "pin", site: "cross", layer: null, head: null, queries: [3], keys: [0] };
     const explanation = { forced: 3, changes: [pin], facts: {}, target: { tokens: ["▁우리는", "▁오늘", "▁어제", "▁간다"] } } as unknown as Explanation;
     expect([numGiven(explanation, [7, 8]), numGiven(explanation, []), numGiven(explanation, [7, 8, 9])]).toEqual([2, 0, 3]);
@@ -94,7 +96,7 @@ describe("lines", () => {
     expect([prefixTexts(explanation, 0), prefixTexts(explanation, 3)]).toEqual([{ given: "", kept: "우리는 오늘 어제" }, { given: "우리는 오늘 어제", kept: "" }]);
   });
 
-  it("are named by the words of the translation in which they were chosen", () => {
+  it("a change is described with the words of the translation in which it was chosen", () => {
     const sentence = (text: string) => ({ text, ids: [], tokens: text.split(" ").map((word) => `▁${word}`), words: text.split(" "), word_of_token: text.split(" ").map((_, i) => i) });
     const source = sentence("I read a book");
     const [before, between, after] = ["나는 책을 읽었다", "나는 재미있는 학생은 재미있는 책을 읽었다", "나는 간다"].map(sentence);
@@ -115,7 +117,7 @@ describe("lines", () => {
     expect(describeChange({ ...unnamed, queries: [1] }, at(after, []), LANGUAGES.en)).toContain("책을 → book");
   });
 
-  it("are drawn if their strength is at least MIN_STRENGTH, and the strongest line of each row is marked", () => {
+  it("a line is drawn if its strength is at least MIN_STRENGTH, and the strongest line of each row is marked", () => {
     const map = mapFrom(Float32Array.of(0.5, 0.3, 0.2, 0.04, 0.9, 0.06), ["a", "b"], ["x", "y", "</s>"]);
     expect(linesOf(map, 2, 2).map(({ row, column, strongest }) => [row, column, strongest])).toEqual([
       [0, 1, false],
@@ -124,26 +126,27 @@ describe("lines", () => {
     ]);
   });
 
-  it("of nats have a strength that is their number divided by the largest number, and are left out if all numbers are tiny", () => {
+  it("in a map in nats, the strength of a line is its number divided by the largest number, and there are no lines if all numbers are tiny", () => {
     const nats = (...values: number[]) => linesOf({ ...mapFrom(Float32Array.from(values), ["a", "b"], ["x", "y"]), quantity: "nats" }, 2, 2).map(({ row, column, strength, negative }) => [row, column, Number(strength.toFixed(2)), negative]);
     expect(nats(0.5, -0.25, 0.02, 0.1)).toEqual([[1, 1, 0.2, false], [0, 1, 0.5, true], [0, 0, 1, false]]);
     expect(nats(20, 0, 0, 0)).toEqual([[0, 0, 1, false]]);
     expect(nats(0.001, -0.002, 0, 0)).toEqual([]);
   });
 
-  it("have names of their ends without “·” at the beginning and the end", () => {
+  it("the name of a line's end has no “·” at its beginning and end", () => {
     expect([joinTokens(["·책", "을", "·"], [0, 1, 2]), joinTokens(["·a", "·b"], [0, 1]), joinTokens(["·"], [0]), joinTokens([], [3])]).toEqual(["책을", "a·b", "·", "?"]);
   });
 
-  it("end at the word under the pointer or the nearest word within reach", () => {
+  it("a moved line ends at the word under the pointer or the nearest word within reach", () => {
     const boxes = [{ left: 0, right: 10, top: 0, bottom: 10 }, undefined, { left: 20, right: 30, top: 0, bottom: 10 }];
     expect(boxAt(boxes, { x: 5, y: 5 }, 8)).toBe(0);
     expect(boxAt(boxes, { x: 17, y: 5 }, 8)).toBe(2);
     expect(boxAt(boxes, { x: 50, y: 50 }, 8)).toBe(-1);
   });
 
-  it("have labels that move to the right if they would overlap, or are left out", () => {
+  it("labels that would overlap move to the right or are left out", () => {
     const at = (left: number, top = 0) => ({ left, right: left + 10, top, bottom: top + 10 });
+    // The boxes are 10 pixels wide, the labels 20. After a label, 4 pixels stay free. A label moves by at most 14 pixels by default.
     expect(labelMiddles([at(0), at(9), at(60), at(0, 30), undefined], [20, 20, 20, 20, 20])).toEqual([5, null, 65, 5, null]);
     expect(labelMiddles([at(0), at(20), at(40)], [20, 20, 20])).toEqual([5, 29, 53]);
     expect(labelMiddles([at(0), at(20), at(40)], [20, 0, 20])).toEqual([5, null, 45]);
@@ -157,7 +160,7 @@ it("the chosen model comes first in a comparison", () => {
 });
 
 describe("texts", () => {
-  it("merge the words of two translations, with removed words at their old places", () => {
+  it("`mergeWords` keeps removed words at their old places", () => {
     const before = { text: "나는 책을 읽는다.", words: ["나는", "책을", "읽는다", "."] };
     const after = { text: "나는 학생을 읽는다.", words: ["나는", "학생을", "읽는다", "."] };
     const merged = mergeWords(before, after);
@@ -166,7 +169,7 @@ describe("texts", () => {
     expect(mergeWords(before, { text: "", words: [] }).map(({ state }) => state)).toEqual(["old", "old", "old", "old"]);
   });
 
-  it("say how many times less likely something is", () => {
+  it("`times` and `likelihood` say how many times less likely something is", () => {
     expect(times(0.05)).toBeNull();
     expect(times(-1)).toBe("2.7");
     expect(times(-9.84)).toBe("19,000");
@@ -177,13 +180,13 @@ describe("texts", () => {
     expect([-0.5, 0.05, 2.3].map((change) => likelihood(change, LANGUAGES.en))).toEqual(["1.6 times less likely", "about as likely as before", "10 times more likely"]);
   });
 
-  it("are quoted in CSV files, and cannot be read as formulas", () => {
+  it("CSV fields are quoted, and cannot be read as formulas", () => {
     expect(toCsv([["a,b", 'say "x"'], [0.5, "=1+1"]])).toBe('"a,b","say ""x"""\r\n0.5,\'=1+1\r\n');
     expect(toCsv([["#1", "b"]], { model: "mine", changes: "Cut: a → b; \n Pin" })).toBe('# model: mine\r\n# changes: Cut: a → b; Pin\r\n"#1",b\r\n');
     expect(mapTable(mapFrom(Float32Array.of(0.5, 0.25), ["a"], ["x", "y"]), "weight")).toEqual([["weight", "x", "y"], ["a", 0.5, 0.25]]);
   });
 
-  it("of saved files contain the origin of the numbers", () => {
+  it("saved files contain the origin of their numbers", () => {
     const sentence = (text: string) => ({ text, ids: [], tokens: [text], words: [text], word_of_token: [0] });
     const changed = { source: sentence("a"), target: sentence("x"), forced: 0, changes: [silenceAll], before: null, alignments: [{ heads: [[1, 2]] }], attention: { cross: { shape: [2, 3, 1, 1] } } } as unknown as Explanation;
     expect(originOf(changed, "mine")).toEqual({ model: "mine", source: "a", target: "x", changes: [silenceAll], forced: 0, date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) });
@@ -196,7 +199,7 @@ describe("texts", () => {
     expect(choiceData(changed, choice, true)).toEqual({ site: "cross", heads: null, words: true, specials: true });
   });
 
-  it("of errors are in the language of the page, without advice for programmers", () => {
+  it("error messages are in the language of the page, without advice for programmers", () => {
     const long = "This sentence is too long to be explained at once: it has 1,024 tokens, and the model takes 256. Give a shorter sentence, or explain the `parts` of its translation in Python, one by one.";
     expect(localise(long, LANGUAGES.en)).not.toContain("Python");
     expect(localise(long, LANGUAGES.ko)).toContain("1,024개인데 이 모델은 256개까지");
@@ -205,7 +208,7 @@ describe("texts", () => {
     expect(localise("another", LANGUAGES.ko)).toBe("another");
   });
 
-  it("of stored preferences are parsed, and unknown values are ignored", () => {
+  it("stored preferences are parsed, and unknown values are ignored", () => {
     expect(parsePreferences("ko.dark")).toEqual({ language: "ko", appearance: "dark" });
     expect(parsePreferences("xx.pink")).toEqual({ language: undefined, appearance: undefined });
     expect(parsePreferences("ko.dark.seen")).toEqual({ language: "ko", appearance: "dark", storySeen: true });

@@ -9,7 +9,8 @@ afterEach(() => void vi.useRealTimers());
 const WHOLE_MINUTE = 60_000;
 const report = (checkpoints: number[], finished = true) => ({ checkpoints, finished }) as RunReport;
 
-/** Poll a run, and record what the page would show. An error is recorded as its message, and the end of a problem as "". The request for a checkpoint fails if `shouldFail` returns true. */
+/** Poll a run, and record what the page would show. An error is recorded as its message, and the end of a problem as "". The request for
+ * a checkpoint fails if `shouldFail` returns true. */
 function watch(fetchReport: () => Promise<RunReport>, shouldFail: (step: number) => boolean = () => false) {
   const shown = { explained: [] as number[], attempts: [] as number[], problems: [] as string[] };
   const stop = pollRun({

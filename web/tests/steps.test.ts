@@ -11,6 +11,7 @@ const explanation = {
   target: { text: "학생은 간다", ids: [6, 7], tokens: ["▁학생은", "▁간다"], words: ["학생은", "간다"], word_of_token: [0, 1] },
   alignments: [{ name: "read-out", heads: [[0, 1]], shift: 0, method: "argmax", links: "" }],
   attention: {
+    // Head 1, the alignment head, has only weights near 0 and 1. In head 0, the weight 0.6 at query 1 and key 1 is nearest to 0.5.
     cross: packWeights([0.98, 0.01, 0.01, 0.3, 0.6, 0.1, 0, 0, 1, 0.99, 0.01, 0, 0.02, 0.98, 0, 0, 0, 1], [1, 2, 3, 3]),
     decoder: packWeights([1, 0, 0, 0.5, 0.5, 0, 0.2, 0.4, 0.4], [1, 1, 3, 3]),
   },
@@ -66,7 +67,7 @@ describe("formulas", () => {
       product: "q · kᵢ = Σ qⱼ kᵢⱼ = 4.00",
       score: "eᵢ = q · kᵢ / √d = 4.00 / 2.00 = 2.00",
       weight: "αᵢ = exp(eᵢ) / Σ exp(e) = 7.39 / 10.11 = 0.7311",
-      "feed-forward hidden": "2 / 3 > 0",
+      "feed-forward hidden": "2 / 3 > 0", // two of three units are above 0
       "log-probability": "log p = 3.00 − 3.50 = −0.50,  p = 0.607",
     });
   });

@@ -15,7 +15,7 @@ describe("normalisation", () => {
     expect(normalise("a\ud800b😀")).toBe("a\ufffdb😀");
   });
 
-  it("inserts a joiner after every MAX_MARKS combining marks of a run", () => {
+  it("inserts a joiner after every MAX_MARKS combining marks of a run, and none between other characters", () => {
     const bounded = normalise(`a${"\u0301".repeat(2 * MAX_MARKS + 5)}`);
     expect([...bounded].filter((character) => character === "\u034f")).toHaveLength(2);
     expect(normalise(`a${"\u0301".repeat(MAX_MARKS)}`)).not.toContain("\u034f");
@@ -26,6 +26,7 @@ describe("normalisation", () => {
     const text = "▁a\ufdd0\ufdd1";
     expect(escape(text)).not.toContain("▁");
     expect(unescape(escape(text))).toBe(text);
+    // The escaped text has six characters: one each for "▁" and "a", and two each for U+FDD0 and U+FDD1. The last number is for its end.
     expect(unescapedOffsets([...escape(text)])).toEqual([0, 1, 2, 2, 3, 3, 4]);
   });
 
@@ -41,6 +42,7 @@ describe("sentences", () => {
 
   it("end at full stops, except after abbreviations, initials and numbers of list items", () => {
     expect(split("Dr. Kim and J. Lee go.  They  are here! 1. Open it")).toEqual(["Dr. Kim and J. Lee go.", "They  are here!", "1. Open it"]);
+    // A lower-case letter continues the sentence.
     expect(split("So do I. Do you? yes")).toEqual(["So do I.", "Do you? yes"]);
     expect(split("一。二！ x\n\n --- \ny")).toEqual(["一。", "二！", "x", "y"]);
     expect(split("a. B\nc", "keep")).toEqual(["a. B", "c"]);
@@ -69,9 +71,11 @@ describe("a line that is too long", () => {
     expect(splitLine("今日は天気がいいです。明日は雨が降るでしょう。", characters, 14)).toEqual(["今日は天気がいいです。", "明日は雨が降るでしょう。"]);
   });
 
-  it("is split between any characters if it has no spaces, except before a combining character", () => {
+  it("is split between any characters if it has no spaces, but, if possible, not before a combining character", () => {
     expect(splitLine("😀😀e\u0301😀", characters, 3)).toEqual(["😀😀", "e\u0301😀"]);
+    // A part of one character has no room for the mark.
     expect(splitLine("e\u0301e\u0301", characters, 1)).toEqual(["e", "\u0301", "e", "\u0301"]);
+    // The line has 10 + 31 + 39 = 80 characters, and its middle is the last mark of the letter. So the line is split before the letter.
     const [before, letter, after] = ["a".repeat(40 - MAX_MARKS), `e${"\u0301".repeat(MAX_MARKS)}`, "b".repeat(39)];
     expect(splitLine(before + letter + after, characters, 79)).toEqual([before, letter + after]);
   });
@@ -89,16 +93,16 @@ describe("words", () => {
     const [korea, france] = ["\u{1f1f0}\u{1f1f7}", "\u{1f1eb}\u{1f1f7}"];
     expect(splitWords(`I ${korea}${france}.`)).toEqual(["I", korea, france, "."]);
     expect(splitWords(`${korea}집${france}`)).toEqual([korea, "집", france]);
-    // The third regional indicator has no partner. A flag begins anew after another character.
+    // The third regional indicator has no partner. After another character, the next two regional indicators are a flag again.
     expect(splitWords(`${korea}\u{1f1eb} ${korea}!${france}`)).toEqual([korea, "\u{1f1eb}", korea, "!", france]);
   });
 
-  it("of two texts are found at corresponding offsets, because the texts are aligned by their longest common substrings", () => {
+  it("`alignedOffsets` aligns two texts by their longest common substrings", () => {
     expect(alignedOffsets([..."ab⁇cd"], [..."abXYcd"])).toEqual([0, 1, 2, 4, 5, 6]);
     expect(alignedOffsets([], [..."ab"])).toEqual([2]);
   });
 
-  it("that differ between two texts are marked", () => {
+  it("`diffWords` marks the words that differ between two texts", () => {
     const text = (words: string) => ({ text: words, words: words.split(" ") });
     const [before, after] = diffWords(text("I go home now"), text("I run home"));
     expect(before.map(({ changed }) => changed)).toEqual([false, true, false, true]);
@@ -109,6 +113,7 @@ describe("words", () => {
 const SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"];
 const bytes = Array.from({ length: 256 }, (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`);
 
+/** A tokenizer as a live file stores it. Each piece is [token, score, type]. The type is one letter; if it is missing, it is "n". */
 function stored(kind: "unigram" | "bpe", pieces: [string, number, string?][], byteFallback = false): StoredTokenizer {
   const byteTokens = byteFallback ? bytes : [];
   return {
@@ -126,6 +131,7 @@ describe("the tokenizer", () => {
 
   it("finds the most probable segmentation by a unigram model", () => {
     const tokenizer = new Tokenizer(stored("unigram", unigram));
+    // The scores sum to −5 − 4 − 3 − 3 = −15, more than those of any other segmentation.
     expect(tokenizer.tokens(tokenizer.encode("abab b"))).toEqual(["▁ab", "ab", "▁", "b"]);
     expect(tokenizer.encode("")).toEqual([]);
   });

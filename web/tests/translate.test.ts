@@ -78,7 +78,7 @@ describe("events", () => {
 });
 
 describe("a translation", () => {
-  const scored = {
+  const answer = {
     text: "나는 😀 간다.",
     score: -1,
     words: [
@@ -92,7 +92,7 @@ describe("a translation", () => {
       { source: [0, 1] as [number, number], target: [5, 7] as [number, number] },
     ],
   };
-  const version = readVersion(scored, "I go.");
+  const version = readVersion(answer, "I go.");
   test("links words in both directions", () => {
     expect(version.words.map(({ span }) => version.text.slice(...span))).toEqual(["나는", "😀", "간다"]);
     expect(version.sourceWords).toEqual([[0, 1], [2, 4]]);
@@ -103,7 +103,7 @@ describe("a translation", () => {
   });
   test("has sentences that can be found by a position in the text", () => {
     const read = sentenceReader("😀. I go.");
-    const sentences = [read({ ...scored, text: "가", words: [], alignment: [], span: [0, 2], before: "" }), read({ ...scored, span: [3, 8], before: " " })];
+    const sentences = [read({ ...answer, text: "가", words: [], alignment: [], span: [0, 2], before: "" }), read({ ...answer, span: [3, 8], before: " " })];
     expect(sentences[1].source).toBe("I go.");
     expect(joinSentences(sentences, "\n")).toBe("가 나는 😀 간다.\n");
     expect([0, 2, 4, 9].map((place) => sentenceAt(sentences, place))).toEqual([0, 0, 1, 1]);

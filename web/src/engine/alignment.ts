@@ -3,7 +3,7 @@
 import { NO_WORD } from "./words";
 import type { SiteWeights } from "./model";
 
-/** How word alignments are read from cross-attention. The weights of some heads are averaged. */
+/** How word alignments are read from cross-attention: from the average weights of some heads. */
 export interface ReadOut {
   /** The heads that are averaged, each as [layer, head]. */
   heads: [number, number][];
@@ -15,10 +15,12 @@ export interface ReadOut {
 }
 
 export interface WordAlignment {
+  /** The name of the read-out, or of the method that combines both directions. */
   name: string;
   heads: [number, number][];
   shift: number;
   method: string;
+  /** In Pharaoh's format: see `pharaoh`. */
   links: string;
 }
 
@@ -32,18 +34,18 @@ export function defaultReadOut(layers: number, heads: number): ReadOut {
 }
 
 /** The average weights between words over the heads of a read-out, with the axes (target word, source word). `sourceWords` and `targetWords`
- * contain the index of the word of each token. */
+ * contain the index of the word of each token, or `NO_WORD`. */
 function wordWeights({ shape, values }: SiteWeights, { heads, shift }: ReadOut, sourceWords: readonly number[], targetWords: readonly number[]): number[][] {
   const lastWord = Math.max(NO_WORD, ...sourceWords);
   const keyWords = [...sourceWords, lastWord]; // `</s>` counts as part of the last word
   const result = Array.from({ length: Math.max(NO_WORD, ...targetWords) + 1 }, () => new Array<number>(lastWord + 1).fill(0));
   targetWords.forEach((word, token) => {
     if (word === NO_WORD) return;
-    const tokensOfWord = targetWords.filter((other) => other === word).length;
+    const numTokens = targetWords.filter((other) => other === word).length;
     for (const [layer, head] of heads) {
       const rowStart = ((layer * shape[1] + head) * shape[2] + token + shift) * shape[3];
       keyWords.forEach((key, i) => {
-        if (key !== NO_WORD) result[word][key] += values[rowStart + i] / heads.length / tokensOfWord;
+        if (key !== NO_WORD) result[word][key] += values[rowStart + i] / heads.length / numTokens;
       });
     }
   });
@@ -101,8 +103,8 @@ function pharaoh(links: readonly Link[]): string {
   return [...links].sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([source, target]) => `${source}-${target}`).join(" ");
 }
 
-/** The alignments of several read-outs. The first read-out is the read-out of the model. `sourceWords` and `targetWords` contain the index of
- * the word of each token. */
+/** The alignments of several read-outs. The first read-out is the read-out of the model, or the default if the model has none.
+ * `sourceWords` and `targetWords` contain the index of the word of each token, or `NO_WORD`. */
 export function alignments(weights: SiteWeights, modelReadOut: ReadOut | null, sourceWords: readonly number[], targetWords: readonly number[]): WordAlignment[] {
   const [layers, heads] = weights.shape;
   const mainReadOut = modelReadOut ?? defaultReadOut(layers, heads);

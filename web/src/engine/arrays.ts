@@ -1,7 +1,7 @@
 /** Arithmetic on typed arrays. A matrix is stored as one array in row-major order. Sums are computed in double precision.
  *
- * Loops do not use destructuring assignments, because in Firefox each of them allocates an array, which makes a beam search take 1.7
- * times as long. */
+ * Loops in this file do not use destructuring assignments. In Firefox each of these assignments allocates an array, which would make a
+ * beam search take 1.7 times as long. */
 
 /** A linear layer: inputs (rows, columns) · weightᵀ + bias → (rows, outputs). */
 export function linear(inputs: Float32Array, weight: Float32Array, bias: Float32Array | null, columns: number): Float32Array {
@@ -39,7 +39,7 @@ function multiplyFourRows(inputs: Float64Array, row: number, weight: Float32Arra
   }
 }
 
-/** Multiply one row, with four partial sums. So an addition does not have to wait for the result of the previous addition. */
+/** Multiply one row, with four partial sums, because an addition to one sum does not have to wait for the additions to the others. */
 function multiplyRow(inputs: Float64Array, row: number, weight: Float32Array, bias: Float32Array | null, columns: number, result: Float32Array): void {
   const outputs = weight.length / columns;
   const start = row * columns;

@@ -4,11 +4,11 @@ import type { Change } from "../lib/changes";
 import type { Site } from "./model_file";
 import type { Edit, SiteWeights, WeightRow } from "./model";
 
-/** A sum of weights that is below this value is treated as 0. */
+/** The smallest sum of weights by which other weights are divided, because a sum may be 0. */
 const MIN_SUM = 1e-12;
 
-/** The edit that applies these changes; null if there are no changes. Changes that silence heads are always applied last, so that a
- * silenced head stays silenced even if one of its rows is painted or pinned. */
+/** The edit that applies these changes; null if there are no changes. Changes that silence heads are always applied last: a silenced head
+ * stays silenced even if one of its rows is painted or pinned. */
 export function editFromChanges(changes: readonly Change[]): Edit | null {
   if (!changes.length) return null;
   const ordered = [...changes].sort((a, b) => Number(a.kind === "silence") - Number(b.kind === "silence"));
@@ -17,7 +17,7 @@ export function editFromChanges(changes: readonly Change[]): Edit | null {
   };
 }
 
-/** An edit that applies the edit `inner` and then silences these heads, given as [layer, head]. */
+/** An edit that applies the edit `inner` (if it is not null) and then silences these heads of a site. Each head is [layer, head]. */
 export function silenceHeads(site: Site, heads: readonly (readonly [number, number])[], inner: Edit | null): Edit {
   return (weights, row) => {
     inner?.(weights, row);
@@ -37,8 +37,8 @@ function apply(change: Change, weights: Float32Array, query: number): void {
 
 const sumOf = (weights: Float32Array) => weights.reduce((sum, weight) => sum + weight, 0);
 
-/** Set one weight. The other weights are rescaled so that the sum of the row stays the same. If the other weights are all 0, the sum of the
- * row becomes the new weight. */
+/** Set one weight, and rescale the other weights so that the sum of the row stays the same. In two cases the sum becomes the new weight:
+ * the other weights are all 0, or the new weight is above the sum (then the other weights become 0). */
 function paint(weights: Float32Array, key: number, weight: number): void {
   const total = sumOf(weights);
   weights[key] = 0;
@@ -48,7 +48,8 @@ function paint(weights: Float32Array, key: number, weight: number): void {
 }
 
 /** Give these keys together this share of the row. The share is divided among the keys in proportion to their weights, or equally if their
- * weights are all 0. The other weights are rescaled, so that the sum of the row stays the same. */
+ * weights are all 0. The other weights are rescaled so that the sum of the row stays the same. If the other weights are all 0, they stay 0,
+ * and the sum becomes the share of the old sum. A row of zeros is treated as a row whose sum is 1. */
 function pin(weights: Float32Array, keys: readonly number[], share: number): void {
   const sum = sumOf(weights);
   const total = sum > 0 ? sum : 1;
@@ -60,14 +61,15 @@ function pin(weights: Float32Array, keys: readonly number[], share: number): voi
   keys.forEach((key, i) => (weights[key] = shares[i] * total * share));
 }
 
-/** The first target step that a change affects. The tokens of earlier steps stay the same. */
+/** The first target step that a change affects. The tokens that earlier steps write stay the same. */
 export function firstStep(change: Change): number {
   if (change.site === "encoder" || change.kind === "silence") return 0;
   return change.kind === "paint" ? change.query : Math.min(...change.queries);
 }
 
-/** Throw an error if a change has an index outside the maps, or concerns a masked cell. Steps of the translation are not limited here,
- * because the translation may become longer through the changes. `checkRows` checks the steps afterwards. */
+/** Throw an error if a change is impossible: it names a site or an index that the maps do not have, a masked cell, a pin without queries
+ * or keys, or a weight outside 0 … 1. Steps of the translation have no upper limit here, because the translation may become longer through
+ * the changes. `checkRows` checks the steps afterwards. */
 export function checkChanges(changes: readonly Change[], maps: Partial<Record<Site, SiteWeights>>): void {
   for (const change of changes) {
     const map = maps[change.site];
@@ -95,8 +97,8 @@ export function checkChanges(changes: readonly Change[], maps: Partial<Record<Si
 /** Throw an error if a change concerns a step that exists neither in the old nor in the new translation. `steps` is the number of steps
  * of the longer translation.
  *
- * Changes with `words` are not checked, because they were chosen in an intermediate translation, which may have been longer than the old
- * and the new translation. If the step of such a change does not exist any more, the change has no effect. */
+ * Changes with `words` are not checked, because a person may have chosen them in an intermediate translation, which was longer than the
+ * old and the new translation. If the step of such a change does not exist any more, the change has no effect. */
 export function checkRows(changes: readonly Change[], steps: number): void {
   for (const change of changes) {
     if (change.kind === "silence" || change.site === "encoder" || change.words) continue;

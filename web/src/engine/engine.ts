@@ -1,4 +1,5 @@
-/** Runs a model in the browser. It answers the same requests as the server of a live page, src/jumok/server/viewer/service.py. */
+/** Runs a model in the browser. The engine answers the requests that explain a sentence in the same way as the server of a live page,
+ * src/jumok/server/viewer/service.py. Only the engine has the operation "translate". */
 
 import { Explainer, type ComputedExplanation, type ExplainRequest, type Progress } from "./explain";
 import { bytesFromBase64, Weights, type StoredModel } from "./model_file";
@@ -47,8 +48,8 @@ export class Engine {
     return { ...(yield* this.#explainer.translate(sentence, beam)), index };
   }
 
-  /** Explain a sentence. The latest explanations are cached, because the page requests further results (steps, effects, measures) for the
-   * explanation that it shows. */
+  /** Explain a sentence. The `CACHE_SIZE` explanations that were computed last are cached, because the page requests further results
+   * (steps, effects, measures) for the explanation that it shows. */
   *#explain(request: ExplainRequest): Progress<ComputedExplanation> {
     const key = JSON.stringify([request.sentence, request.changes ?? [], request.prefix ?? [], request.target ?? null, request.beam ?? null]);
     const cached = this.#cache.get(key);

@@ -22,19 +22,22 @@ import type { Span } from "./words";
 const NUM_CANDIDATES = 8;
 /** How many of the most probable tokens are listed per layer and step. */
 const NUM_LAYER_CANDIDATES = 5;
-/** The largest number of attention weights in all maps of one translation. */
+/** The largest number of attention weights that all maps of one explanation may have together. */
 const MAX_WEIGHTS = 4_000_000;
 /** In a roll-out, the share of a state that comes through the residual connection. */
 const RESIDUAL_SHARE = 0.5;
 
+/** The fields of `ExplainRequest` in lib/api.ts that the engine reads. */
 export interface ExplainRequest {
   sentence: string;
   /** If the text is translated in several parts: the index of the part that is explained. */
   index?: number;
   changes?: Change[];
+  /** The token ids with which the translation must begin. */
   prefix?: number[];
+  /** A translation to explain. If it is missing, the model translates. */
   target?: string | null;
-  /** Hypotheses per step; 1 is greedy search. If it is null, the beam of the model's recipe is used. */
+  /** Hypotheses per step; 1 is greedy search. If it is missing, the beam of the model's recipe is used. */
   beam?: number | null;
 }
 
@@ -45,8 +48,10 @@ export interface Effects {
 }
 
 interface Translation {
+  /** The tokens without `</s>`. */
   ids: number[];
   score: number | null;
+  /** Whether the translation ends with `</s>`. */
   ended: boolean;
   search: Search | null;
 }
@@ -55,6 +60,7 @@ interface Translation {
 export interface ComputedExplanation {
   document: Explanation;
   source: TokenizedSentence;
+  /** The token ids of the translation, without `</s>`. */
   target: number[];
   ended: boolean;
   edit: Edit | null;
@@ -84,6 +90,7 @@ export class Explainer {
       const [best] = yield* beamSearch(this.#model, this.#searchSettings(beam), { source: source.ids, prefix: [], edit: null });
       parts.push({ source: source.text, text: best ? this.#text(best.ids) : "" });
     }
+    // Nothing is translated. With "split", the text may have punctuation and symbols, which stay. With "keep", it has no tokens.
     if (!spans.length) return { text: this.#stored.sentences === "split" ? strip(text) : "", parts };
     const translated = parts.map((part) => part.text);
     const isSinglePart = spans.length === 1 && spans[0][1] - spans[0][0] === strip(text).length;
@@ -91,7 +98,7 @@ export class Explainer {
     return { text: replaceParts(text, spans, translated, this.#stored.facts.target_language ?? ""), parts };
   }
 
-  /** The part of a text with this index, and the number of parts. */
+  /** The part of a text with this index, and the number of parts. A text with fewer than two parts is returned whole. */
   partOf(text: string, index: number): { sentence: string; count: number } {
     const spans = this.#partSpans(text);
     if (!(index < Math.max(spans.length, 1))) throw new Error(`The text is translated in ${spans.length} parts, counted from 0. Received: index ${index}.`);
@@ -128,7 +135,7 @@ export class Explainer {
     checkChanges(changes, forwardPass(this.#model, source.ids, before.ids, null).weights);
     const edit = editFromChanges(changes);
     const first = Math.min(...changes.map(firstStep));
-    // The changes cannot affect the tokens before the step `first`, so these tokens are given to the search as a prefix.
+    // The changes cannot affect the tokens before the step `first`, so the search gets these tokens as a prefix.
     if (first > prefix.length) prefix = before.ids.slice(0, first);
     const translation = yield* this.#translation(source, request, prefix, edit, true);
     checkRows(changes, Math.max(before.ids.length, translation.ids.length) + 1);
@@ -187,7 +194,7 @@ export class Explainer {
 
   /** Measures of how much a word matters, in addition to the weights. The gradient is left out, because it can only be computed in Python. */
   *measures({ document, source, target, edit }: ComputedExplanation): Progress<Measures> {
-    // Painted and pinned cells are stored as indices of keys. If a word were deleted, these indices would refer to other keys.
+    // Painted and pinned cells are stored as indices. If a source word were deleted, indices of source tokens would refer to other tokens.
     const changesSingleCells = document.changes.some(({ kind }) => kind !== "silence");
     return {
       value_norms: valueNorms(this.#model, source.ids, target, edit),
@@ -211,7 +218,8 @@ export class Explainer {
     return packFloats(values, [unchanged.length, source.words.length]);
   }
 
-  /** The logit lens: the tokens that each layer would have predicted at each step. Empty for recurrent models. */
+  /** The logit lens: the tokens that the input of the decoder and each of its layers would have predicted at each step. Empty for recurrent
+   * models. */
   layers({ source, target, edit }: ComputedExplanation): NextTokens[][] {
     const model = this.#model;
     if (!(model instanceof Transformer)) return [];
@@ -231,7 +239,7 @@ export class Explainer {
     return logProbOf(this.#model, this.#model.begin(source.ids, { edit }), target, ended, edit);
   }
 
-  /** The log-probability of each token, and of `</s>`. */
+  /** The log-probability of each token of a target, and of `</s>` after it. */
   #logProbs(source: TokenizedSentence, target: readonly number[], edit: Edit | null): (number | null)[] {
     const { vectors } = forwardPass(this.#model, source.ids, target, edit);
     const logProbs = this.#model.output.logProbs(concatenate(vectors));
@@ -273,19 +281,20 @@ export class Explainer {
     throw new Error(`This sentence is too long to be explained at once: it has ${ids.length} tokens, and the model takes ${maxTokens}. Give a shorter sentence.`);
   }
 
-  #checkCost(source: number, target: number): void {
-    const cells: Record<Site, number> = { encoder: source * source, decoder: target * target, cross: source * target };
+  /** Throw an error if the maps would have too many weights. Both lengths include one special token. */
+  #checkCost(sourceLength: number, targetLength: number): void {
+    const cells: Record<Site, number> = { encoder: sourceLength ** 2, decoder: targetLength ** 2, cross: sourceLength * targetLength };
     const count = Object.entries(this.#model.sites).reduce((sum, [site, { layers, heads }]) => sum + layers * heads * cells[site as Site], 0);
     if (count <= MAX_WEIGHTS) return;
     throw new Error(`This explanation would have ${count.toLocaleString("en")} attention weights; at most ${MAX_WEIGHTS.toLocaleString("en")} are allowed. Give a shorter sentence or translation.`);
   }
 
-  /** The translation that the request gives, or the best translation that beam search finds. `yieldsPartials`: whether partial
-   * translations are yielded. */
+  /** The translation that the request contains, or the best translation that beam search finds. An empty source has an empty translation.
+   * If `yieldsPartials` is false, undefined is yielded instead of partial translations. */
   *#translation(source: TokenizedSentence, request: ExplainRequest, prefix: number[], edit: Edit | null, yieldsPartials: boolean): Progress<Translation> {
-    const given = request.target == null ? null : this.#target.encode(request.target);
-    this.#checkCost(source.ids.length + 1, (given ?? prefix).length + 1);
-    if (given) return { ids: given, score: null, ended: true, search: null };
+    const requestedIds = request.target == null ? null : this.#target.encode(request.target);
+    this.#checkCost(source.ids.length + 1, (requestedIds ?? prefix).length + 1);
+    if (requestedIds) return { ids: requestedIds, score: null, ended: true, search: null };
     if (!source.ids.length) return { ids: [], score: null, ended: true, search: null };
     this.#checkLength(source);
     const recorder = new SearchRecorder(this.#model, this.#stored, this.#searchSettings(request.beam), source.ids.length + 1, this.#target);
@@ -295,7 +304,7 @@ export class Explainer {
     for (; !step.done; step = search.next()) yield yieldsPartials ? recorder.partial((ids) => this.#target.decode(ids)) : undefined;
     const [best] = step.value;
     const tree = recorder.tree();
-    return best ? { ids: best.ids, score: best.score, ended: best.ended, search: tree } : { ids: [], score: null, ended: false, search: tree };
+    return best ? { ids: best.ids, score: best.ranking, ended: best.ended, search: tree } : { ids: [], score: null, ended: false, search: tree };
   }
 
   #explanation(source: TokenizedSentence, { ids, score, ended, search }: Translation, edit: Edit | null, forced: number, changes: Change[], before: Explanation["before"]): ComputedExplanation {
@@ -318,7 +327,7 @@ export class Explainer {
       log_probs: produced.map(rounded),
       picture: null,
       ended,
-      forced: search ? forced : 0,
+      forced: search ? forced : 0, // a translation without a search was not forced token by token
       candidates: logProbs.map((values) => this.#nextTokens(values)),
       attention: Object.fromEntries(sites.map(([site, { values, shape }]) => [site, packWeights(values, [...shape])])),
       roll_out: Object.fromEntries(selfAttention.map(([site, map]) => [site, packWeights(rollOut(map), map.shape.slice(2))])),
@@ -335,7 +344,7 @@ export class Explainer {
     return { document, source, target: ids, ended, edit, readOutHeads: wordAlignments[0]?.heads ?? [] };
   }
 
-  /** The most probable tokens of a step; `<pad>` and `<s>` are never produced. */
+  /** The most probable tokens of a step, without `<pad>` and `<s>`, which are never produced. */
   #nextTokens(logProbs: Float32Array, count = NUM_CANDIDATES): NextTokens {
     const masked = logProbs.slice();
     masked[PAD] = masked[BEGIN] = -Infinity;
@@ -351,13 +360,13 @@ class SearchRecorder {
   #candidates: SearchStep["candidates"][] = [];
   /** The rows of attention that the tree stores. Each row has `#keys` weights. */
   #rows: Float32Array[] = [];
-  /** In the current step: the attention of each hypothesis, by its index in the state of the model (`slot`). */
+  /** The attention of each hypothesis in the current step. The index is the hypothesis's row in the state of the model (`Candidate.slot`). */
   #rowOfSlot: Float32Array[] = [];
   #keys: number;
   #readOut: ReadOut | null;
   #settings: SearchSettings;
   #tokenizer: Tokenizer;
-  /** Whether `partial` still returns partial translations: until the most probable candidate has finished. */
+  /** Whether `partial` still returns partial translations. It stops when the most probable candidate of a step has finished. */
   #hasPartials = true;
 
   constructor(model: Model, stored: StoredModel, settings: SearchSettings, keys: number, tokenizer: Tokenizer) {
@@ -396,8 +405,8 @@ class SearchRecorder {
     this.#rowOfSlot = [];
   };
 
-  /** The text of the most probable candidate. Undefined in all steps after the most probable candidate has finished, because the
-   * candidates of later steps are less probable. */
+  /** The text of the most probable candidate of the last step. Undefined in all steps after a step whose most probable candidate has
+   * finished, because the candidates of later steps are less probable. */
   partial(decode: (ids: number[]) => string): string | undefined {
     const [best] = this.#candidates.at(-1) ?? [];
     if (!best || !this.#hasPartials) return undefined;
@@ -435,7 +444,8 @@ class SearchRecorder {
   }
 }
 
-/** The statistics of each layer and head. Each number is a mean over the queries. */
+/** The statistics of each layer and head. Each number is a mean over the queries. Statistics that the weights alone do not determine are
+ * null. */
 function statistics({ shape: [layers, heads, queries, keys], values }: SiteWeights, site: Site): Statistics {
   const specialKey = site === "decoder" ? 0 : keys - 1; // the position of `<s>` in the target, or of `</s>` in the source
   const table = (measure: (weight: number, query: number, key: number) => number): Table =>

@@ -40,7 +40,8 @@ function spansBetween(text: string, boundary: RegExp): Span[] {
   return [...ends, text.length].map((end, i) => [i ? ends[i - 1] : 0, end]);
 }
 
-/** Merge neighbouring spans into parts. A part ends when it has `minTokens` tokens, or when the next span would bring it above `maxTokens`. */
+/** Merge neighbouring spans into parts. A part ends when it has at least `minTokens` tokens, or when the next span would bring it above
+ * `maxTokens`. */
 function mergeSpans(text: string, spans: readonly Span[], countTokens: CountTokens, minTokens: number, maxTokens: number): string[] {
   const parts: string[] = [];
   let [partStart, partEnd, count] = [0, 0, 0];
@@ -55,9 +56,9 @@ function mergeSpans(text: string, spans: readonly Span[], countTokens: CountToke
   return [...parts, strip(text.slice(partStart, partEnd))];
 }
 
-/** The index of the middle, moved to the left if it would separate a combining character from its letter.
+/** An index near the middle that does not separate a combining character from its letter: the middle, or the place of this letter.
  *
- * If more than `MAX_MARKS` combining characters precede the middle, it is not moved. */
+ * If the letter is the first character, or is more than `MAX_MARKS` characters before the middle, the result is the middle itself. */
 function middleOf(characters: readonly string[]): number {
   const middle = Math.floor(characters.length / 2);
   for (let index = middle; index > Math.max(middle - MAX_MARKS - 1, 0); index--) if (!/\p{M}/u.test(characters[index])) return index;

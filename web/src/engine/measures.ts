@@ -47,7 +47,7 @@ function norms(attention: MultiHead, values: readonly Float32Array[]): Float32Ar
   for (let head = 0; head < heads; head++) {
     const start = attention.groupOf(head) * valueWidth;
     values.forEach((value, key) => {
-      /** The value vector of this head; those of all other heads are 0. */
+      /** The concatenated values of all heads: the value vector of this head, and zeros for all other heads. */
       const valueOfHead = new Float32Array(heads * valueWidth);
       valueOfHead.set(value.subarray(start, start + valueWidth), head * valueWidth);
       result[head * values.length + key] = norm(out.apply(valueOfHead).map((number, i) => number - bias[i]));

@@ -24,8 +24,9 @@ export interface Probe {
   edit?: Edit | null;
   /** Receives every row of weights after the edit, and the index of the hypothesis to which the row belongs. */
   onWeights?: (weights: Float32Array, row: WeightRow, hypothesis: number) => void;
-  /** Receives the input of every attention of a Transformer at each position, before and after its norm. It
-   * receives no index of a hypothesis. So, like `onFeedForward`, it may only be used while the state has a single hypothesis. */
+  /** Receives the input of every attention of a Transformer at each position: `state` before and `normed` after the norm. With post-norm,
+   * which has no norm before an attention, both are the same. `onInput` and `onFeedForward` receive no index of a hypothesis, so they may
+   * only be used while the state has a single hypothesis. */
   onInput?: (site: Site, layer: number, position: number, state: Float32Array, normed: Float32Array) => void;
   /** Receives intermediate values of each layer at each position: the hidden layer and the output of the feed-forward network, and the
    * output of the whole layer (after the residual connection). */
@@ -54,7 +55,7 @@ export interface Model<AnyState extends State = State> {
   begin(source: readonly number[], probe: Probe): AnyState;
   /** Read the next token of each row, and change the state. Returns the vectors (row, width) that predict the token after it. */
   step(state: AnyState, tokens: readonly number[], probe: Probe): Float32Array;
-  /** A new state, in which row r is a copy of row `order[r]`. */
+  /** Returns a new state, in which row r is a copy of row `order[r]`. The old state does not change in later steps of the new state. */
   select(state: AnyState, order: readonly number[]): AnyState;
 }
 
@@ -134,7 +135,8 @@ function emptyWeights(sites: Sites, source: number, target: number): Partial<Rec
   return result;
 }
 
-/** The log-probability of a target. If `ended`, it includes the log-probability of `</s>`. `state` is the result of `begin`. */
+/** The log-probability of a target. If `ended` is true, it includes the log-probability of `</s>`. `state` is the result of `begin`, and is
+ * not changed. */
 export function logProbOf(model: Model, state: State, target: readonly number[], ended: boolean, edit: Edit | null): number {
   return sum(tokenLogProbsOf(model, state, target, ended, edit));
 }
@@ -145,7 +147,7 @@ export function sum(values: ArrayLike<number>): number {
   return total;
 }
 
-/** The log-probability of each token of a target, and of `</s>` if `ended`. */
+/** The log-probability of each token of a target, and of `</s>` if `ended` is true. `state` is the result of `begin`, and is not changed. */
 export function tokenLogProbsOf(model: Model, state: State, target: readonly number[], ended: boolean, edit: Edit | null): Float64Array {
   const probe: Probe = { edit };
   const produced = ended ? [...target, END] : target;

@@ -10,7 +10,7 @@ export interface StoredTensor {
   kind: "float32" | "float16" | "int8";
   /** The offset of the first element. */
   offset: number;
-  /** Only for int8: the offset of the first scale. There is one scale (a float32) for each row along the last axis. */
+  /** Only for int8: the offset of the first scale. The elements that differ only in their last index share one scale, a float32. */
   scales?: number;
 }
 
@@ -18,6 +18,7 @@ export interface TransformerArchitecture {
   family: "transformer";
   width: number;
   heads: number;
+  /** The number of groups of heads: see `MultiHead.groupOf`. */
   groups: number;
   key_width: number;
   value_width: number;
@@ -34,8 +35,11 @@ export type Score = "scaled-dot" | "bahdanau" | "luong-dot" | "luong-general" | 
 export interface RecurrentArchitecture {
   family: "recurrent";
   cell: "rnn" | "lstm" | "gru";
+  /** The width of the states of the decoder. */
   width: number;
+  /** The width of the states of the encoder, with both directions. */
   encoder_width: number;
+  /** The width of an embedding. */
   embedding: number;
   encoder_layers: number;
   decoder_layers: number;

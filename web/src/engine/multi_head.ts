@@ -5,7 +5,8 @@ import type { Site, TransformerArchitecture, Weights } from "./model_file";
 import { Projection, type Probe } from "./model";
 import type { HeadPositions } from "./positions";
 
-/** The keys and the values of all positions. The vector of a position contains the vectors of all groups, one after the other. */
+/** The keys and the values of all positions. The heads of a group share keys and values (`MultiHead.groupOf`). The vector of a position
+ * contains the vectors of all groups, one after the other. */
 export interface Memory {
   keys: Float32Array[];
   values: Float32Array[];
@@ -44,7 +45,7 @@ export class MultiHead {
     this.#headsPerGroup = architecture.heads / architecture.groups;
   }
 
-  /** The group of a head. Heads of a group share keys and values. */
+  /** The index of the group of a head. The heads of a group share keys and values. Often each head is a group of its own. */
   groupOf(head: number): number {
     return Math.floor(head / this.#headsPerGroup);
   }

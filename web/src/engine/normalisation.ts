@@ -1,11 +1,12 @@
 /** Normalises and escapes texts, as in src/jumok/text/normalisation.py. */
 
-/** In runs of more combining marks than this, a joiner is inserted after this number of marks. */
+/** The largest number of combining marks without a joiner between them. */
 export const MAX_MARKS = 30;
 const JOINER = "\u034f";
-/** Runs that may have more than `MAX_MARKS` marks. In shorter runs this is impossible: see the proof in the Python file. */
+/** 14 or more characters that are neither letters, digits nor spaces. Fewer characters cannot have more than `MAX_MARKS` marks: see the
+ * proof in the Python file. */
 const POSSIBLE_RUN = /[^\p{L}\p{N}_\s]{14,}/gu;
-const [BAR, ESCAPE] = ["\ufdd0", "\ufdd1"];
+const [ESCAPED_BAR, ESCAPE] = ["\ufdd0", "\ufdd1"];
 /** A character of white space, as defined by Python's `str.isspace`. */
 export const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
 /** The characters of `SPACE`, for use inside the square brackets of another pattern. */
@@ -31,7 +32,8 @@ export function joinLines(text: string): string {
   return lines.join(" ");
 }
 
-/** Insert a joiner after every `MAX_MARKS` combining marks of a run. Marks are counted in the canonical decomposition. */
+/** Insert joiners into runs of combining marks, so that at most `MAX_MARKS` marks follow each other. Marks are counted in the canonical
+ * decomposition. */
 function boundMarks(text: string): string {
   let end = 0;
   const parts: string[] = [];
@@ -65,14 +67,15 @@ function insertJoiners(text: string): string {
  * a character with a class above 0 is swapped with a mark of class 1 after it or a mark of class 240 before it. */
 function isCombiningMark(character: string): boolean {
   const [low, high] = ["\u0334", "\u0345"];
-  return (character + low).normalize("NFD") !== character + low || (high + character).normalize("NFD") !== high + character || character === high;
+  return (character + low).normalize("NFD") !== character + low || (high + character).normalize("NFD") !== high + character;
 }
 
-const ESCAPES: Record<string, string> = { "▁": BAR, [BAR]: ESCAPE + BAR, [ESCAPE]: ESCAPE + ESCAPE };
+const ESCAPES: Record<string, string> = { "▁": ESCAPED_BAR, [ESCAPED_BAR]: ESCAPE + ESCAPED_BAR, [ESCAPE]: ESCAPE + ESCAPE };
 const ORIGINALS = Object.fromEntries(Object.entries(ESCAPES).map(([original, escaped]) => [escaped, original]));
 const ESCAPED = /\ufdd0|\ufdd1[\ufdd0\ufdd1]/g;
 
-/** Replace "▁" in a text, because SentencePiece cannot distinguish it from a space. */
+/** Replace "▁" in a text, because SentencePiece cannot distinguish it from a space. The two characters that stand for "▁" in the result
+ * are escaped too. */
 export function escape(text: string): string {
   return text.replace(/[\u2581\ufdd0\ufdd1]/g, (character) => ESCAPES[character]);
 }
@@ -81,13 +84,13 @@ export function unescape(text: string): string {
   return text.replace(ESCAPED, (escaped) => ORIGINALS[escaped]);
 }
 
-/** For each character of an escaped text, and for its end: the offset in the unescaped text. */
+/** The offset in the unescaped text of each character of an escaped text, and of its end. */
 export function unescapedOffsets(characters: readonly string[]): number[] {
   const offsets: number[] = [];
   let removed = 0;
   for (let i = 0; i <= characters.length; i++) {
     offsets.push(i - removed);
-    if (characters[i] === ESCAPE && (characters[i + 1] === BAR || characters[i + 1] === ESCAPE)) {
+    if (characters[i] === ESCAPE && (characters[i + 1] === ESCAPED_BAR || characters[i + 1] === ESCAPE)) {
       removed++;
       offsets.push(++i - removed);
     }

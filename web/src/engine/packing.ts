@@ -3,8 +3,8 @@
 import type { Packed, Step } from "../lib/format";
 import { base64FromBytes } from "./model_file";
 
-/** A weight is stored as a level from 0 to 255. The first byte is the level rounded to an integer. The second byte is the rest, which lies
- * between −0.5 and 0.5, in units of 1 / `FINE_STEPS`. */
+/** A weight is stored as the level 255 · √(weight / scale). The first byte is the level rounded to an integer. The second byte is the rest,
+ * which lies between −0.5 and 0.5, in units of 1 / `FINE_STEPS`. */
 const FINE_STEPS = 254;
 /** Ten to the power of the number of decimals that `rounded` keeps. */
 const DECIMAL_FACTOR = 1e5;
@@ -14,7 +14,8 @@ export function rounded(value: number): number | null {
   return Number.isFinite(value) ? Math.round(value * DECIMAL_FACTOR) / DECIMAL_FACTOR : null;
 }
 
-/** Pack weights with the axes (…, query, key), accurate to four decimals. Weights that are negative or not finite become 0. */
+/** Pack weights with the axes (…, query, key). The error is at most 0.00002, times the largest weight if a weight is above 1. Weights that
+ * are negative or not finite become 0. */
 export function packWeights(weights: ArrayLike<number>, shape: number[]): Packed {
   const clean = Float64Array.from(weights, (weight) => (Number.isFinite(weight) && weight > 0 ? weight : 0));
   const scale = clean.reduce((largest, weight) => Math.max(largest, weight), 1);

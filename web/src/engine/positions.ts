@@ -7,7 +7,7 @@ const BASE = 10000;
 const BUCKETS = 32;
 const MAX_BUCKET_DISTANCE = 128;
 
-/** Returns the vector that is added to the embedding at a position. */
+/** Returns the vector that is added to the embedding at a position; zeros if positions are only used inside the heads. */
 export type AddedPositions = (position: number) => Float32Array;
 
 export function addedPositions({ positions, width }: TransformerArchitecture, weights: Weights, embedding: string): AddedPositions {
@@ -37,7 +37,8 @@ function learned(weights: Weights, name: string): AddedPositions {
 
 /** Positions inside the heads of a self-attention. */
 export interface HeadPositions {
-  /** Rotate queries or keys by their position, in place. `states` has the vectors of all heads, each with `width` elements. */
+  /** Rotate queries or keys by their position, in place. `states` has the vectors of all heads (queries) or groups (keys), each with
+   * `width` elements. */
   rotate(states: Float32Array, width: number, position: number): void;
   /** Returns the number that is added to the score of a query with a key. The query begins at the index `start` of `queries`. `distance` is
    * the position of the key minus the position of the query. Null if nothing is added. */
@@ -97,7 +98,8 @@ export function alibiSlopes(heads: number): number[] {
   return [...slopes, ...remaining];
 }
 
-/** The bucket of a distance, as in T5. Each small distance has its own bucket. Buckets of larger distances grow logarithmically. */
+/** The bucket of a distance, as in T5. Each small distance has its own bucket. Larger distances share buckets, whose number grows with the
+ * logarithm of the distance. From `maxDistance` on, all distances have the last bucket. */
 export function relativeBucket(distance: number, buckets: number, maxDistance: number, bidirectional: boolean): number {
   const first = bidirectional && distance > 0 ? buckets / 2 : 0;
   const count = bidirectional ? buckets / 2 : buckets;

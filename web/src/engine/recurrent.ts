@@ -12,20 +12,20 @@ interface CellState {
 }
 
 /** The recurrent cell (RNN, LSTM or GRU) of one direction of a layer. */
-class Cell {
+class RecurrentCell {
   readonly width: number;
   #kind: RecurrentArchitecture["cell"];
-  #inputs: Float32Array;
+  #inputWeight: Float32Array;
   #inputBias: Float32Array;
-  #recurrent: Float32Array;
+  #recurrentWeight: Float32Array;
   #recurrentBias: Float32Array;
   #inputWidth: number;
 
   constructor(kind: RecurrentArchitecture["cell"], weights: Weights, layer: string, suffix = "") {
     this.#kind = kind;
-    this.#inputs = weights.get(`${layer}.weight_ih_l0${suffix}`);
+    this.#inputWeight = weights.get(`${layer}.weight_ih_l0${suffix}`);
     this.#inputBias = weights.get(`${layer}.bias_ih_l0${suffix}`);
-    this.#recurrent = weights.get(`${layer}.weight_hh_l0${suffix}`);
+    this.#recurrentWeight = weights.get(`${layer}.weight_hh_l0${suffix}`);
     this.#recurrentBias = weights.get(`${layer}.bias_hh_l0${suffix}`);
     this.#inputWidth = weights.shape(`${layer}.weight_ih_l0${suffix}`)[1];
     this.width = weights.shape(`${layer}.weight_hh_l0${suffix}`)[1];
@@ -43,8 +43,9 @@ class Cell {
   /** Compute the next state of all rows from the inputs (row, input width). */
   step(inputs: Float32Array, { hidden, cell }: CellState): CellState {
     const { width } = this;
-    const fromInput = linear(inputs, this.#inputs, this.#inputBias, this.#inputWidth);
-    const fromState = linear(hidden, this.#recurrent, this.#recurrentBias, width);
+    const fromInput = linear(inputs, this.#inputWeight, this.#inputBias, this.#inputWidth);
+    const fromState = linear(hidden, this.#recurrentWeight, this.#recurrentBias, width);
+    // The gates are in PyTorch's order: reset, update and candidate of a GRU; input, forget, candidate and output of an LSTM.
     const gatesWidth = fromInput.length / (hidden.length / width);
     const nextHidden = new Float32Array(hidden.length);
     const nextCell = cell && new Float32Array(hidden.length);
@@ -67,10 +68,11 @@ class Cell {
 /** The score function of the attention: computes how well a state of the decoder (the query) fits each state of the encoder. */
 export class ScoreFunction {
   readonly kind: RecurrentArchitecture["attention"];
-  /** The vector v of the additive score. If the score has a gain, v is already normalised and scaled. */
-  readonly energy: Float32Array | null = null;
-  #query: Float32Array | null = null;
-  #key: Float32Array | null = null;
+  /** The vector v of an additive score ("bahdanau" or "luong-concat"). If the score has a gain, v is already normalised and scaled. Null
+   * for other scores. */
+  readonly scoreVector: Float32Array | null = null;
+  #queryWeight: Float32Array | null = null;
+  #keyWeight: Float32Array | null = null;
   #bias: Float32Array | null = null;
   #queryWidth: number;
   #keyWidth: number;
@@ -79,37 +81,38 @@ export class ScoreFunction {
     const name = "decoder.attention.mechanism";
     this.kind = attention;
     [this.#queryWidth, this.#keyWidth] = [width, keyWidth];
-    if (attention === "luong-general") this.#key = weights.get(`${name}.weight`); // (1, query, key)
+    if (attention === "luong-general") this.#keyWeight = weights.get(`${name}.weight`); // (1, query, key)
     if (attention !== "bahdanau" && attention !== "luong-concat") return;
     const units = weights.shape(`${name}.query`)[2];
-    this.#query = transpose(weights.get(`${name}.query`), units);
-    this.#key = transpose(weights.get(`${name}.key`), units);
+    this.#queryWeight = transpose(weights.get(`${name}.query`), units);
+    this.#keyWeight = transpose(weights.get(`${name}.key`), units);
     this.#bias = weights.optional(`${name}.bias`);
-    const [energy, gain] = [weights.get(`${name}.energy`), weights.optional(`${name}.gain`)];
-    const factor = gain ? gain[0] / Math.max(1e-12, Math.hypot(...energy)) : 1;
-    this.energy = energy.map((value) => value * factor);
+    const [vector, gain] = [weights.get(`${name}.energy`), weights.optional(`${name}.gain`)];
+    const factor = gain ? gain[0] / Math.max(1e-12, Math.hypot(...vector)) : 1;
+    this.scoreVector = vector.map((value) => value * factor);
   }
 
-  /** Compute the part of the score that depends only on the keys: one vector per key. */
+  /** Compute the part of the score that depends only on the keys: one vector per key. Without a weight matrix, it is the key itself. */
   prepareKeys(states: Float32Array): Float32Array[] {
-    if (!this.#key) return rowsOf(states, this.#keyWidth);
-    const projected = linear(states, this.#key, this.energy ? this.#bias : null, this.#keyWidth);
+    if (!this.#keyWeight) return rowsOf(states, this.#keyWidth);
+    const projected = linear(states, this.#keyWeight, this.#bias, this.#keyWidth);
     return rowsOf(projected, projected.length / (states.length / this.#keyWidth));
   }
 
-  /** For the additive score, W_q s. For other scores, the query itself. */
+  /** For an additive score, W_q s. For other scores, the query itself. */
   prepareQuery(query: Float32Array): Float32Array {
-    return this.#query ? linear(query, this.#query, null, this.#queryWidth) : query;
+    return this.#queryWeight ? linear(query, this.#queryWeight, null, this.#queryWidth) : query;
   }
 
+  /** The scores of a query with all keys. `keys` is the result of `prepareKeys`. */
   scores(query: Float32Array, keys: readonly Float32Array[]): Float32Array {
     const prepared = this.prepareQuery(query);
-    const { energy } = this;
+    const { scoreVector } = this;
     const scale = this.kind === "scaled-dot" ? 1 / Math.sqrt(query.length) : 1;
     return Float32Array.from(keys, (key) => {
-      if (!energy) return scale * dot(prepared, 0, key, 0, prepared.length);
+      if (!scoreVector) return scale * dot(prepared, 0, key, 0, prepared.length);
       let sum = 0;
-      for (let unit = 0; unit < energy.length; unit++) sum += energy[unit] * Math.tanh(prepared[unit] + key[unit]);
+      for (let unit = 0; unit < scoreVector.length; unit++) sum += scoreVector[unit] * Math.tanh(prepared[unit] + key[unit]);
       return sum;
     });
   }
@@ -121,7 +124,8 @@ export interface RecurrentState extends State {
   feed: Float32Array | null;
   /** The keys after `prepareKeys`; empty without attention. */
   keys: Float32Array[];
-  /** The contexts of the last step, with the axes (row, encoder width). */
+  /** The contexts of the last step, with the axes (row, encoder width). Empty before the first step and without attention. `select` does
+   * not reorder the rows of `contexts` and `outputs`, because the next step does not read them. */
   contexts: Float32Array;
   /** The output vectors of the last step, which predict the next token, with the axes (row, embedding). */
   outputs: Float32Array;
@@ -133,11 +137,12 @@ export class Recurrent implements Model<RecurrentState> {
   readonly architecture: RecurrentArchitecture;
   readonly score: ScoreFunction | null;
   #weights: Weights;
-  #encoder: Cell[][];
-  #decoder: Cell[];
-  /** The projections from the last state of the encoder to the initial state of each decoder layer. */
+  #encoder: RecurrentCell[][];
+  #decoder: RecurrentCell[];
+  /** The projections from the last states of the encoder, of both directions, to the initial state of each decoder layer. */
   #initialProjections: Projection[];
-  /** W_r or W_c, which combines state and context. (Its tensor `decoder.read_out` has nothing to do with the read-out of word alignments.) */
+  /** W_r or W_c, which combines state and context. Without attention it reads no context. (Its tensor `decoder.read_out` has nothing to do
+   * with the read-out of word alignments.) */
   #combine: Projection;
 
   constructor(architecture: RecurrentArchitecture, weights: Weights) {
@@ -148,9 +153,9 @@ export class Recurrent implements Model<RecurrentState> {
     this.score = attention === "none" ? null : new ScoreFunction(architecture, weights);
     this.#weights = weights;
     const suffixes = architecture.bidirectional ? ["", "_reverse"] : [""];
-    const encoderLayer = (layer: number) => suffixes.map((suffix) => new Cell(cell, weights, `encoder.layers.${layer}`, suffix));
+    const encoderLayer = (layer: number) => suffixes.map((suffix) => new RecurrentCell(cell, weights, `encoder.layers.${layer}`, suffix));
     this.#encoder = Array.from({ length: architecture.encoder_layers }, (_, layer) => encoderLayer(layer));
-    this.#decoder = Array.from({ length: architecture.decoder_layers }, (_, layer) => new Cell(cell, weights, `decoder.layers.${layer}`));
+    this.#decoder = Array.from({ length: architecture.decoder_layers }, (_, layer) => new RecurrentCell(cell, weights, `decoder.layers.${layer}`));
     this.#initialProjections = this.#decoder.map((_, layer) => new Projection(weights, `decoder.first.${layer}`));
     const attendsAfter = attention !== "none" && architecture.order === "after";
     this.#combine = new Projection(weights, attendsAfter ? "decoder.combine" : "decoder.read_out");

@@ -4,16 +4,16 @@ import { logSoftmax } from "./arrays";
 import type { SearchSettings } from "./model_file";
 import { BEGIN, END, PAD, type Edit, type Model, type Probe, type State } from "./model";
 
-/** If the masked tokens of a step have together at most this probability p, the other probabilities are divided by 1 − p. If p is larger,
- * 1 − p would be too inaccurate, so the softmax is computed again. */
+/** Let p be the probability of all masked tokens of a step together. If p is at most this number, the other probabilities are divided by
+ * 1 − p. If p is larger, 1 − p would be too inaccurate, so the softmax is computed again. */
 const MAX_MASKED_PROBABILITY = 0.5;
 /** The smallest normal number of single precision. Smaller coverages are replaced by it, because 0 has no logarithm. */
 const MIN_COVERAGE = 2 ** -126;
 
-/** A hypothesis with one more token, which a step of the search may keep. A candidate whose score is −∞ is not allowed. It is called
- * dead. docs/explanation-format.md describes most fields as columns of `search`. */
+/** A hypothesis with one more token, which a step of the search may keep. If its token is disallowed, its score is −∞. Such a candidate is
+ * called dead: it is neither kept nor finished. docs/explanation-format.md describes most fields as columns of `search`. */
 export interface Candidate {
-  /** The index of the candidate of the previous step that this candidate continues; −1 at the first step. */
+  /** The candidate that this candidate continues: its index among the `candidates` of the previous `SearchStep`; −1 at the first step. */
   parent: number;
   /** The index of the continued hypothesis among the rows of the model's state. */
   slot: number;
@@ -22,16 +22,19 @@ export interface Candidate {
   score: number;
   /** The sum of the model's log-probabilities without masking. It includes the tokens of a prefix. */
   logProb: number;
+  /** Whether the next step continues the candidate. */
   kept: boolean;
+  /** Whether the candidate is one of the `beam` best of its step, and is a complete translation: it ends with `</s>` or has the maximum
+   * length. */
   finished: boolean;
-  /** The number by which finished hypotheses are ranked: the score, divided by the length penalty, plus the coverage penalty. */
+  /** The number by which finished hypotheses are ranked: score / steps^length_penalty, plus the term of the coverage penalty. */
   ranking: number;
 }
 
 export interface Hypothesis {
   ids: number[];
-  /** The `ranking` of the candidate with the last token. */
-  score: number;
+  /** The `ranking` of the candidate that finished the hypothesis. */
+  ranking: number;
   logProb: number;
   ended: boolean;
 }
@@ -44,12 +47,13 @@ export interface SearchStep {
 
 /** A hypothesis that the search continues. */
 interface Slot {
+  /** The tokens so far. */
   history: number[];
   score: number;
   logProb: number;
   /** The index of this hypothesis among the `candidates` of the last `SearchStep`; −1 before the first step. */
   origin: number;
-  /** For each source token: the attention that it has received so far. Null if there is no coverage penalty. */
+  /** For each source token and `</s>`: the attention that it has received so far. Null if there is no coverage penalty. */
   coverage: Float64Array | null;
 }
 
@@ -86,9 +90,9 @@ export function* beamSearch(model: Model, settings: SearchSettings, request: Sea
   let hasBestFinished = false;
   for (let step = 0; slots.length; step++) {
     attentionOfRow.length = 0;
-    const rows = model.output.logProbs(model.step(state, slots.map(({ history }) => history.at(-1) ?? BEGIN), probe));
+    const logProbs = model.output.logProbs(model.step(state, slots.map(({ history }) => history.at(-1) ?? BEGIN), probe));
     slots.forEach(({ coverage }, row) => coverage?.forEach((sum, key) => (coverage[key] = sum + attentionOfRow[row][key])));
-    const candidates = findCandidates(rows, slots, settings, request.prefix);
+    const candidates = findCandidates(logProbs, slots, settings, request.prefix);
     const atMaxLength = step + 1 === maxSteps;
     const isAlive = ({ score }: Candidate) => score > -Infinity;
     const hasEnded = (candidate: Candidate) => candidate.token === END && isAlive(candidate);
@@ -107,9 +111,10 @@ export function* beamSearch(model: Model, settings: SearchSettings, request: Sea
     if (slots.length) state = model.select(state, survivors.map(({ slot }) => slot));
     yield;
   }
-  return finished.sort((a, b) => b.score - a.score);
+  return finished.sort((a, b) => b.ranking - a.ranking);
 }
 
+/** Throw an error if a prefix has `<pad>`, `<s>` or `</s>`. It may have `<unk>`. */
 function checkPrefix(prefix: readonly number[]): void {
   if (prefix.some((id) => [PAD, BEGIN, END].includes(id))) throw new Error(`A prefix must have no special tokens. Received: ${prefix.join(", ")}.`);
 }
@@ -131,8 +136,9 @@ function coverageProbe(model: Model, { edit, onWeights }: SearchRequest, attenti
   };
 }
 
-/** The best candidates of a step, the best first. There are at most 2 · beam of them. Some of them may be dead. */
-function findCandidates(rows: readonly Float32Array[], slots: readonly Slot[], settings: SearchSettings, prefix: readonly number[]): Candidate[] {
+/** The best candidates of a step, the best first. There are at most 2 · beam of them. Some of them may be dead. While the prefix is
+ * written, the only candidate is the next token of the prefix. `allLogProbs` has the log-probabilities of each slot. */
+function findCandidates(allLogProbs: readonly Float32Array[], slots: readonly Slot[], settings: SearchSettings, prefix: readonly number[]): Candidate[] {
   const step = slots[0].history.length;
   const count = 2 * settings.beam;
   const makeCandidate = (slot: number, token: number, score: number, logProb: number): Candidate => ({
@@ -145,14 +151,14 @@ function findCandidates(rows: readonly Float32Array[], slots: readonly Slot[], s
     finished: false,
     ranking: 0,
   });
-  if (step < prefix.length) return [makeCandidate(0, prefix[step], 0, rows[0][prefix[step]])];
-  const candidates = rows.flatMap((values, slot) => {
-    const masked = maskDisallowed(values, slots[slot].history, settings);
-    return largest(masked, count).map((token) => makeCandidate(slot, token, slots[slot].score + masked[token], values[token]));
+  if (step < prefix.length) return [makeCandidate(0, prefix[step], 0, allLogProbs[0][prefix[step]])];
+  const candidates = allLogProbs.flatMap((logProbs, slot) => {
+    const masked = maskDisallowed(logProbs, slots[slot].history, settings);
+    return largest(masked, count).map((token) => makeCandidate(slot, token, slots[slot].score + masked[token], logProbs[token]));
   });
   candidates.sort((a, b) => b.score - a.score);
   candidates.splice(count);
-  // In the first step after a prefix, `</s>` is only taken if it is the best candidate.
+  // In the first step after a prefix, `</s>` is only allowed if it is the best candidate. Otherwise it becomes dead, but keeps its place.
   if (step === prefix.length && step) candidates.forEach((candidate, i) => i && candidate.token === END && (candidate.score = -Infinity));
   return candidates;
 }
@@ -170,17 +176,18 @@ export function largest(values: Float32Array, count: number): number[] {
   return best;
 }
 
-/** The log-probabilities in which disallowed tokens are −∞ and the other tokens are renormalised. As a side effect, `<pad>` and `<s>`
- * become −∞ in `values`. */
-function maskDisallowed(values: Float32Array, history: readonly number[], settings: SearchSettings): Float32Array {
+/** Mask `<pad>` and `<s>`, which are never produced, in `logProbs` itself. If the settings disallow further tokens after `history`, return
+ * a copy in which these tokens are masked too and the allowed tokens are renormalised; if no token is allowed, `</s>` gets the
+ * probability 1. If the settings disallow no token, return `logProbs`, which is not renormalised. */
+function maskDisallowed(logProbs: Float32Array, history: readonly number[], settings: SearchSettings): Float32Array {
   /** The sum of the probabilities of all masked tokens. */
-  let maskedProbability = Math.exp(values[PAD]) + Math.exp(values[BEGIN]);
-  values[PAD] = values[BEGIN] = -Infinity;
+  let maskedProbability = Math.exp(logProbs[PAD]) + Math.exp(logProbs[BEGIN]);
+  logProbs[PAD] = logProbs[BEGIN] = -Infinity;
   const disallowed = new Set(repeatingTokens(history, settings.no_repeat_ngram_size));
   if (history.length < settings.min_length) disallowed.add(END);
-  if (!disallowed.size) return values;
-  for (const token of disallowed) maskedProbability += Math.exp(values[token]);
-  const masked = values.slice();
+  if (!disallowed.size) return logProbs;
+  for (const token of disallowed) maskedProbability += Math.exp(logProbs[token]);
+  const masked = logProbs.slice();
   for (const token of disallowed) masked[token] = -Infinity;
   if (maskedProbability <= MAX_MASKED_PROBABILITY) {
     const shift = Math.log1p(-maskedProbability);
@@ -192,7 +199,7 @@ function maskDisallowed(values: Float32Array, history: readonly number[], settin
   return masked;
 }
 
-/** The tokens that would repeat an n-gram of this size. */
+/** The tokens that would complete an n-gram of this size that `history` already has. None if the size is 0. */
 function* repeatingTokens(history: readonly number[], size: number): Generator<number> {
   if (!size || history.length < size) return;
   const current = history.slice(history.length - size + 1);
@@ -200,8 +207,9 @@ function* repeatingTokens(history: readonly number[], size: number): Generator<n
     if (current.every((token, i) => history[start + i] === token)) yield history[start + size - 1];
 }
 
-function rankingOf(sum: number, steps: number, coverage: Float64Array | null, settings: SearchSettings): number {
-  const ranking = Math.fround(sum / steps ** settings.length_penalty);
+/** The ranking of a hypothesis: see `Candidate.ranking`. `score` is the sum of its log-probabilities. */
+function rankingOf(score: number, steps: number, coverage: Float64Array | null, settings: SearchSettings): number {
+  const ranking = Math.fround(score / steps ** settings.length_penalty);
   if (!coverage) return ranking;
   const logCoverage = (covered: number) => Math.log(Math.min(1, Math.max(MIN_COVERAGE, covered)));
   return ranking + settings.coverage_penalty * coverage.reduce((total, covered) => total + logCoverage(covered), 0);
@@ -212,15 +220,15 @@ function rankingOf(sum: number, steps: number, coverage: Float64Array | null, se
 function finishedHypotheses(candidates: readonly Candidate[], slots: readonly Slot[]): Hypothesis[] {
   const hypotheses = candidates.map(({ slot, token, ranking, logProb }) => {
     const ended = token === END;
-    return { ids: ended ? slots[slot].history : [...slots[slot].history, token], score: ranking, logProb, ended };
+    return { ids: ended ? slots[slot].history : [...slots[slot].history, token], ranking, logProb, ended };
   });
   return [...hypotheses.filter(({ ended }) => ended), ...hypotheses.filter(({ ended }) => !ended)];
 }
 
 /** Whether the search has enough finished hypotheses. Without penalties, no hypothesis can become better than the best candidate of a
- * step, so the search ends when this candidate has finished. */
+ * step, so the search ends when this candidate has finished. With a penalty, it ends after `maxFinished` hypotheses. */
 function hasEnough(count: number, hasBestFinished: boolean, settings: SearchSettings): boolean {
-  if (settings.length_penalty === 0 && settings.coverage_penalty === 0) return hasBestFinished && count >= 1;
+  if (settings.length_penalty === 0 && settings.coverage_penalty === 0) return hasBestFinished;
   return count >= maxFinished(settings);
 }
 

@@ -7,19 +7,21 @@ import type { Span } from "./words";
 export type Sentences = "split" | "keep";
 
 const LINE = /[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+/g;
-// A lower-case letter or an entity (&quot;) after a full stop continues the sentence.
+// A lower-case letter or an entity (&quot;) after the punctuation continues the sentence.
 const SENTENCE_END = new RegExp(`(?<![.?!…])[.?!…]+["'”’»)\\]]*[${SPACES}]+(?=[^a-zà-ÿ&${SPACES}])|[。！？｡]+[”’」』）]*[${SPACES}]*`, "g");
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 // In "Dr. Kim", "J. Kim" and "e.g. Kim", the full stop does not end a sentence.
 const ABBREVIATION =
   /^(?:mrs?|ms|dr|prof|st|mt|vs|fig|vol|gen|col|capt|lt|sgt|rev|hon|sen|gov|messrs|mme|mlle|hr|fr|nr|bzw|ca|sra?|dra|e\.g|i\.e|z\.b|d\.h|u\.a|u\.s|u\.k)$/i;
+/** A single capital letter except "I", which is usually a word ("So do I."), or several with full stops ("U.N"). */
 const INITIAL = /^(?:[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z])$/;
 /** How many characters before a full stop may belong to an abbreviation or to the number of a list item. */
 const MAX_ABBREVIATION = 12;
 /** Languages without spaces between sentences. (Thai, for example, has no spaces between words, but has spaces between sentences.) */
 const WITHOUT_SPACE_BETWEEN_SENTENCES = ["zh", "zho", "cmn", "ja", "jpn", "yue", "wuu", "lzh"];
 
-/** The spans of the sentences or lines of a text. Unlike the Python function, this function does not split sentences of more than 1,000
+/** The spans of the sentences or lines of a text, without white space at both ends. Sentences without a letter or digit, and empty lines,
+ * are left out. Unlike the Python function, this function does not split sentences of more than 1,000
  * characters, because a text of the page has at most 1,000 characters. */
 export function textSpans(text: string, sentences: Sentences): Span[] {
   const lines = Array.from(text.matchAll(LINE), ({ 0: line, index }): Span => [index, index + line.length]);
@@ -55,8 +57,9 @@ function trim(text: string, [start, end]: Span): Span {
   return [start, end];
 }
 
-/** Replace the parts of a text by their translations. Spaces between two parts are replaced by the separator of the target language.
- * Anything else between two parts, such as a line break, stays the same. */
+/** Replace the parts of a text by their translations. If only spaces or nothing is between two parts, the separator of the target language
+ * takes this place, unless the translation of the second part is empty. Anything else between two parts, such as a line break, stays the
+ * same. */
 export function replaceParts(text: string, spans: readonly Span[], translated: readonly string[], language: string): string {
   const separator = WITHOUT_SPACE_BETWEEN_SENTENCES.includes(language.toLowerCase().split(/[-_]/)[0]) ? "" : " ";
   let [result, previous] = ["", 0];

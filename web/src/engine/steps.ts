@@ -11,9 +11,10 @@ import { Transformer, type Embedding, type Sublayer } from "./transformer";
 
 type Ids = readonly number[];
 
-const vector = (name: string, formula: string, values: Float32Array): Step => ({ name, formula, over: "width", ...packFloats(values, [values.length]) });
-const overKeys = (name: string, formula: string, values: Float32Array): Step => ({ name, formula, over: "keys", ...packFloats(values, [values.length]) });
-const number = (name: string, formula: string, value: number): Step => ({ name, formula, over: "number", ...packFloats(Float32Array.of(value), []) });
+/** Steps whose values are a vector, one number per key, or a single number. */
+const vectorStep = (name: string, formula: string, values: Float32Array): Step => ({ name, formula, over: "width", ...packFloats(values, [values.length]) });
+const keysStep = (name: string, formula: string, values: Float32Array): Step => ({ name, formula, over: "keys", ...packFloats(values, [values.length]) });
+const numberStep = (name: string, formula: string, value: number): Step => ({ name, formula, over: "number", ...packFloats(Float32Array.of(value), []) });
 
 /** The steps that compute the weight of one cell. `source` and `target` are token ids without special tokens. */
 export function traceCell(model: Model, source: Ids, target: Ids, cell: Cell, edit: Edit | null): CellSteps {
@@ -30,9 +31,9 @@ export function traceCell(model: Model, source: Ids, target: Ids, cell: Cell, ed
 
 function* embeddingSteps(name: string, embedding: Embedding, id: number, position: number): Generator<Step> {
   const [token, added] = [embedding.token(id), embedding.positions(position)];
-  yield vector(`${name} embedding`, "√d · E[token]", token);
-  yield vector(`${name} position`, "what the position adds", added);
-  yield vector(`${name} input`, "embedding + position", add(token, added));
+  yield vectorStep(`${name} embedding`, "√d · E[token]", token);
+  yield vectorStep(`${name} position`, "what the position adds", added);
+  yield vectorStep(`${name} input`, "embedding + position", add(token, added));
 }
 
 function* transformerSteps(model: Transformer, source: Ids, target: Ids, cell: Cell, edit: Edit | null): Generator<Step> {
@@ -60,16 +61,16 @@ function* transformerSteps(model: Transformer, source: Ids, target: Ids, cell: C
   const block = cell.site === "encoder" ? model.encoder[cell.layer] : model.decoder[cell.layer];
   const sublayer: Sublayer = cell.site === "cross" ? model.decoder[cell.layer].cross : block.self;
   const keyStates = cell.site === "cross" ? rowsOf(state.encoded, width) : states;
-  yield vector("query state", "the layer's input at the query", states[cell.query]);
-  yield vector("key state", "the layer's input at the key", keyStates[cell.key]);
+  yield vectorStep("query state", "the layer's input at the query", states[cell.query]);
+  yield vectorStep("key state", "the layer's input at the key", keyStates[cell.key]);
   if (sublayer.around.isPre) {
-    yield vector("query normed", "norm(x)", normed[cell.query]);
-    if (cell.site !== "cross") yield vector("key normed", "norm(x)", normed[cell.key]);
+    yield vectorStep("query normed", "norm(x)", normed[cell.query]);
+    if (cell.site !== "cross") yield vectorStep("key normed", "norm(x)", normed[cell.key]);
   }
   yield* attentionSteps(sublayer, states, normed, cell.site === "cross" ? keyStates : normed, cell, edit);
-  yield vector("feed-forward hidden", `${model.activation}(x W₁ + b₁)`, feedForward[0]);
-  yield vector("feed-forward output", "hidden · W₂ + b₂", feedForward[1]);
-  yield vector("block output", "the layer's output at the query", feedForward[2]);
+  yield vectorStep("feed-forward hidden", `${model.activation}(x W₁ + b₁)`, feedForward[0]);
+  yield vectorStep("feed-forward output", "hidden · W₂ + b₂", feedForward[1]);
+  yield vectorStep("block output", "the layer's output at the query", feedForward[2]);
   if (cell.site !== "encoder") yield* outputSteps(model, vectors[cell.query], target, cell.query);
 }
 
@@ -80,13 +81,14 @@ function* outputSteps(model: Model, state: Float32Array, target: Ids, query: num
   const logProbs = logits.slice();
   logSoftmax(logProbs);
   const logProb = logProbs[[...target, END][query]];
-  yield vector("final state", "what predicts the next token", state);
-  yield number("logit", "W[produced token] · state", logit);
-  yield number("log sum", "log Σ exp(logits)", logit - logProb);
-  yield number("log-probability", "logit − log Σ exp(logits)", logProb);
+  yield vectorStep("final state", "what predicts the next token", state);
+  yield numberStep("logit", "W[produced token] · state", logit);
+  yield numberStep("log sum", "log Σ exp(logits)", logit - logProb);
+  yield numberStep("log-probability", "logit − log Σ exp(logits)", logProb);
 }
 
-/** The steps from query, key and value to the output of the attention. */
+/** The steps from query, key and value to the output of the attention. `states` are the inputs of the layer. `queryStates` and
+ * `keyStates` are what the attention reads. */
 function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[], queryStates: Float32Array[], keyStates: Float32Array[], cell: Cell, edit: Edit | null): Generator<Step> {
   const { head, query, key } = cell;
   const group = attention.groupOf(head);
@@ -94,21 +96,21 @@ function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[]
   const memory = attention.memory(concatenate(keyStates), [...keyStates.keys()]);
   const queries = attention.queries(concatenate(queryStates), [...queryStates.keys()]);
   const value = memory.values[key].slice(valueStart, valueStart + attention.valueWidth);
-  yield vector("query", "q", queries[query].slice(queryStart, queryStart + attention.keyWidth));
-  yield vector("key", "kᵢ", memory.keys[key].slice(keyStart, keyStart + attention.keyWidth));
-  yield vector("value", "vᵢ", value);
+  yield vectorStep("query", "q", queries[query].slice(queryStart, queryStart + attention.keyWidth));
+  yield vectorStep("key", "kᵢ", memory.keys[key].slice(keyStart, keyStart + attention.keyWidth));
+  yield vectorStep("value", "vᵢ", value);
   const products = Float32Array.from(memory.keys, (row) => dot(queries[query], queryStart, row, keyStart, attention.keyWidth));
-  yield overKeys("products", "q · k", products);
-  yield number("product", "q · kᵢ", products[key]);
-  yield number("scale", "√d", Math.sqrt(attention.keyWidth));
+  yield keysStep("products", "q · k", products);
+  yield numberStep("product", "q · kᵢ", products[key]);
+  yield numberStep("scale", "√d", Math.sqrt(attention.keyWidth));
   const { bias } = attention.positions;
-  if (bias) yield overKeys("position bias", "what the distance adds", products.map((_, i) => bias(head, queries[query], queryStart, i - query)));
+  if (bias) yield keysStep("position bias", "what the distance adds", products.map((_, i) => bias(head, queries[query], queryStart, i - query)));
   const scores = attention.scores(queries[query], head, query, memory.keys);
-  yield overKeys("scores", "e", scores);
-  yield number("score", "eᵢ", scores[key]);
+  yield keysStep("scores", "e", scores);
+  yield numberStep("score", "eᵢ", scores[key]);
   /** 1 if the query of this row may attend to the key of this column, else 0. */
   const allowedAt = (row: number, column: number) => (cell.site === "decoder" && column > row ? 0 : 1);
-  yield overKeys("allowed", "1 if the query may attend to the key, else 0", scores.map((_, column) => allowedAt(query, column)));
+  yield keysStep("allowed", "1 if the query may attend to the key, else 0", scores.map((_, column) => allowedAt(query, column)));
   if (cell.site === "decoder" && queries.length > 1) {
     const mask = Float32Array.from({ length: queries.length * scores.length }, (_, i) => allowedAt(Math.floor(i / scores.length), i % scores.length));
     yield { name: "mask", formula: "allowed, for every query", over: "cells", ...packFloats(mask, [queries.length, scores.length]) };
@@ -118,11 +120,11 @@ function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[]
   const visibleMemory = { keys: memory.keys.slice(0, visible), values: memory.values.slice(0, visible) };
   const heads = attention.contexts(queryStates[query], [{ memory: visibleMemory, position: query, hypothesis: 0 }], cell.site, cell.layer, { edit });
   const output = attention.out.apply(heads);
-  yield vector("heads", "the contexts of all heads, concatenated", heads);
-  yield vector("output", "heads · W_O", output);
+  yield vectorStep("heads", "the contexts of all heads, concatenated", heads);
+  yield vectorStep("output", "heads · W_O", output);
   const added = add(states[query], output);
-  yield vector("added", "x + output", added);
-  if (!around.isPre) yield vector("normed", "norm(x + output)", around.norm(added));
+  yield vectorStep("added", "x + output", added);
+  if (!around.isPre) yield vectorStep("normed", "norm(x + output)", around.norm(added));
 }
 
 /** The steps from the scores to the context of one head. The keys after the first `visible` keys are masked. */
@@ -131,17 +133,17 @@ function* weightSteps(scores: Float32Array, visible: number, values: readonly Fl
   softmax(visibleWeights);
   const weights = new Float32Array(scores.length);
   weights.set(visibleWeights);
-  yield overKeys("weights", "α", weights.slice());
+  yield keysStep("weights", "α", weights.slice());
   if (edit) {
     edit(visibleWeights, cell as { site: Site; layer: number; head: number; query: number });
     const isEdited = visibleWeights.some((weight, i) => weight !== weights[i]); // false if the edit concerns only other heads or queries
     weights.set(visibleWeights);
-    if (isEdited) yield overKeys("edited weights", "α after the edit", weights.slice());
+    if (isEdited) yield keysStep("edited weights", "α after the edit", weights.slice());
   }
-  yield number("weight", "αᵢ", weights[cell.key]);
-  yield vector("weighted value", "αᵢ vᵢ", values[cell.key].map((value) => weights[cell.key] * value));
+  yield numberStep("weight", "αᵢ", weights[cell.key]);
+  yield vectorStep("weighted value", "αᵢ vᵢ", values[cell.key].map((value) => weights[cell.key] * value));
   const context = values.reduce((sum, value, i) => add(sum, value.map((x) => x * weights[i])), new Float32Array(values[0].length));
-  yield vector("context", "Σᵢ αᵢ vᵢ", context);
+  yield vectorStep("context", "Σᵢ αᵢ vᵢ", context);
 }
 
 function* recurrentSteps(model: Recurrent, source: Ids, target: Ids, cell: Cell, edit: Edit | null): Generator<Step> {
@@ -156,36 +158,36 @@ function* recurrentSteps(model: Recurrent, source: Ids, target: Ids, cell: Cell,
   const query = attendsBefore ? stateBefore : stateAfter;
   const values = rowsOf(state.encoded, model.architecture.encoder_width);
   const previousEmbedding = model.embed("target", inputTokens[cell.query]);
-  yield vector("key embedding", "√d · E[source token]", model.embed("source", [...source, END][cell.key]));
-  yield vector("key state", "hᵢ", values[cell.key]);
-  yield vector("query embedding", "yₜ₋₁ = √d · E[previous token]", previousEmbedding);
-  yield vector("query state", attendsBefore ? "sₜ₋₁" : "sₜ", query);
-  yield vector("query", "q", query);
-  yield vector("key", "kᵢ", values[cell.key]);
-  yield vector("value", "vᵢ", values[cell.key]);
+  yield vectorStep("key embedding", "√d · E[source token]", model.embed("source", [...source, END][cell.key]));
+  yield vectorStep("key state", "hᵢ", values[cell.key]);
+  yield vectorStep("query embedding", "yₜ₋₁ = √d · E[previous token]", previousEmbedding);
+  yield vectorStep("query state", attendsBefore ? "sₜ₋₁" : "sₜ", query);
+  yield vectorStep("query", "q", query);
+  yield vectorStep("key", "kᵢ", values[cell.key]);
+  yield vectorStep("value", "vᵢ", values[cell.key]);
   const [prepared, key] = [score.prepareQuery(query), state.keys[cell.key]];
   if (score.kind === "scaled-dot") {
     const products = Float32Array.from(values, (row) => dot(query, 0, row, 0, query.length));
-    yield overKeys("products", "q · k", products);
-    yield number("product", "q · kᵢ", products[cell.key]);
-    yield number("scale", "√d", Math.sqrt(query.length));
+    yield keysStep("products", "q · k", products);
+    yield numberStep("product", "q · kᵢ", products[cell.key]);
+    yield numberStep("scale", "√d", Math.sqrt(query.length));
   }
-  if (score.kind === "luong-general") yield vector("projected key", "W hᵢ", key);
-  if (score.energy) {
-    yield vector("query part", "W_q s", prepared);
-    yield vector("key part", "W_k hᵢ", key);
-    yield vector("hidden", "tanh(W_q s + W_k hᵢ)", tanh(add(prepared, key)));
-    yield vector("energy", "v", score.energy);
+  if (score.kind === "luong-general") yield vectorStep("projected key", "W hᵢ", key);
+  if (score.scoreVector) {
+    yield vectorStep("query part", "W_q s", prepared);
+    yield vectorStep("key part", "W_k hᵢ", key);
+    yield vectorStep("hidden", "tanh(W_q s + W_k hᵢ)", tanh(add(prepared, key)));
+    yield vectorStep("energy", "v", score.scoreVector);
   }
   const scores = score.scores(query, state.keys);
-  yield overKeys("scores", "e", scores);
-  yield number("score", "eᵢ", scores[cell.key]);
-  yield overKeys("allowed", "1 if the query may attend to the key, else 0", scores.map(() => 1));
+  yield keysStep("scores", "e", scores);
+  yield numberStep("score", "eᵢ", scores[cell.key]);
+  yield keysStep("allowed", "1 if the query may attend to the key, else 0", scores.map(() => 1));
   yield* weightSteps(scores, scores.length, values, cell, edit);
   if (attendsBefore) {
-    yield vector("cell input", "[yₜ₋₁ ; cₜ]", concatenate([previousEmbedding, state.contexts]));
-    yield vector("new state", "sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)", stateAfter);
-    yield vector("output", "rₜ = tanh(W_r [sₜ ; cₜ ; yₜ₋₁])", state.outputs);
-  } else yield vector("output", "h̃ₜ = tanh(W_c [cₜ ; sₜ])", state.outputs);
+    yield vectorStep("cell input", "[yₜ₋₁ ; cₜ]", concatenate([previousEmbedding, state.contexts]));
+    yield vectorStep("new state", "sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)", stateAfter);
+    yield vectorStep("output", "rₜ = tanh(W_r [sₜ ; cₜ ; yₜ₋₁])", state.outputs);
+  } else yield vectorStep("output", "h̃ₜ = tanh(W_c [cₜ ; sₜ])", state.outputs);
   yield* outputSteps(model, state.outputs, target, cell.query);
 }

@@ -6,7 +6,8 @@ import { plainSpaces, spacesInVocabulary } from "./plain_spaces";
 import { escape, normalise, unescape, unescapedOffsets } from "./normalisation";
 import { alignedOffsets, NO_WORD, splitWords, wordsOfSpans, wordSpans, type Span } from "./words";
 
-const SPACE = "▁";
+/** The character that stands for a space in tokens. */
+const SPACE_MARK = "▁";
 const UNKNOWN_TEXT = "⁇";
 const UNKNOWN_PENALTY = 10;
 const REPLACEMENT = "\ufffd";
@@ -19,7 +20,7 @@ export interface TokenizedSentence {
   word_of_token: number[];
 }
 
-/** A segment of the text: its characters, and the id of its token, or −1 if the vocabulary does not have it. */
+/** A piece of a text: its characters, and the id of its token, or −1 if the vocabulary does not have it. */
 type Piece = [string, number];
 
 /** A node of a trie of tokens. */
@@ -62,7 +63,7 @@ export class Tokenizer {
       if ("ndx".includes(type)) this.#ids.set(token, id); // normal, user-defined and unused tokens: see `StoredTokenizer.types`
       if (type === "n") [this.#lowest, this.#highest] = [Math.min(this.#lowest, this.#scores[id]), Math.max(this.#highest, this.#scores[id])];
       if ([PAD, BEGIN, END].includes(id)) return new Uint8Array(0);
-      return encoder.encode(id === UNKNOWN ? UNKNOWN_TEXT : token.replaceAll(SPACE, " "));
+      return encoder.encode(id === UNKNOWN ? UNKNOWN_TEXT : token.replaceAll(SPACE_MARK, " "));
     });
     for (const [token, id] of this.#ids) {
       insert(this.#root, token, id);
@@ -70,16 +71,16 @@ export class Tokenizer {
     }
   }
 
-  /** Replace unusual spaces of a text that do not occur in the vocabulary by ordinary spaces. */
+  /** Replace unusual spaces of a text by ordinary spaces, and remove invisible characters, unless they occur in the vocabulary. */
   normaliseSpaces(text: string): string {
     return plainSpaces(text, this.#knownSpaces);
   }
 
-  /** The token ids of the best segmentation, without `<s>` and `</s>`. */
+  /** The token ids of a text, without `<s>` and `</s>`. */
   encode(text: string): number[] {
     const escaped = escape(normalise(text));
     if (!escaped) return [];
-    const characters = [...(SPACE + escaped.replaceAll(" ", SPACE))];
+    const characters = [...(SPACE_MARK + escaped.replaceAll(" ", SPACE_MARK))];
     return this.#toIds(this.#kind === "unigram" ? this.#viterbi(characters) : this.#merge(characters));
   }
 
@@ -147,24 +148,24 @@ export class Tokenizer {
   /** The segmentation of a BPE model. In each round, the neighbours whose merged token has the best score are merged. If scores are equal,
    * the leftmost neighbours are merged. */
   #merge(characters: readonly string[]): Piece[] {
-    const symbols: { piece: string; isUserDefined: boolean }[] = [];
+    const symbols: { text: string; isUserDefined: boolean }[] = [];
     for (let start = 0; start < characters.length; ) {
       const matchLength = longestMatch(this.#userDefined, characters, start);
       const end = start + (matchLength || 1);
-      symbols.push({ piece: characters.slice(start, end).join(""), isUserDefined: matchLength > 0 });
+      symbols.push({ text: characters.slice(start, end).join(""), isUserDefined: matchLength > 0 });
       start = end;
     }
     for (;;) {
       let [best, bestScore] = [-1, -Infinity];
       for (let i = 0; i + 1 < symbols.length; i++) {
         if (symbols[i].isUserDefined || symbols[i + 1].isUserDefined) continue;
-        const id = this.#ids.get(symbols[i].piece + symbols[i + 1].piece);
+        const id = this.#ids.get(symbols[i].text + symbols[i + 1].text);
         if (id !== undefined && this.#scores[id] > bestScore) [best, bestScore] = [i, this.#scores[id]];
       }
       if (best < 0) break;
-      symbols.splice(best, 2, { piece: symbols[best].piece + symbols[best + 1].piece, isUserDefined: false });
+      symbols.splice(best, 2, { text: symbols[best].text + symbols[best + 1].text, isUserDefined: false });
     }
-    return symbols.map(({ piece }) => [piece, this.#ids.get(piece) ?? -1]);
+    return symbols.map(({ text }) => [text, this.#ids.get(text) ?? -1]);
   }
 
   /** The characters of the escaped text, with the space before the text. Each invalid byte becomes one U+FFFD. */
@@ -172,7 +173,7 @@ export class Tokenizer {
     return decodeUtf8(ids.flatMap((id) => [...this.#tokenBytes[id]])).map(([character]) => character);
   }
 
-  /** The index of the word of each token; −1 for special tokens. */
+  /** The index of the word of each token; −1 for `<pad>`, `<s>` and `</s>`, and for every token if the text has no words. */
   #wordOfToken(text: string, ids: readonly number[]): number[] {
     const decoded = decodeUtf8(ids.flatMap((id) => [...this.#tokenBytes[id]]));
     const space = decoded[0]?.[0] === " " ? 1 : 0; // the number of spaces before the text, which `decode` removes

@@ -86,7 +86,7 @@ class FeedForward {
   }
 }
 
-/** An attention of a block with its residual connection. */
+/** An attention of a block, with the residual connection and the norm around it. */
 export interface Sublayer {
   attention: MultiHead;
   around: Residual;

@@ -1,5 +1,5 @@
-/** Divides texts into words, as in src/jumok/text/words.py. Texts are split at spaces, and punctuation at both ends of a unit is split
- * off. */
+/** Divides texts into words, as in src/jumok/text/words.py. Texts are split at spaces, and punctuation at both ends of the resulting units
+ * is split off. A unit in angle brackets such as <polite> stays whole. */
 
 import { SPACE } from "./normalisation";
 
@@ -51,7 +51,7 @@ export function wordSpans(characters: readonly string[]): Span[] {
   return spans;
 }
 
-/** Split the punctuation off both ends of a unit without spaces. Each punctuation character becomes a word. */
+/** Split the punctuation off both ends of a unit without spaces. Each of these punctuation characters becomes a word. */
 function splitUnit(characters: readonly string[], start: number, end: number): Span[] {
   if (characters[start] === "<" && characters[end - 1] === ">" && end - start > 2) return [[start, end]];
   const clusters = splitClusters(characters, start, end);
@@ -88,7 +88,7 @@ function joinSpaced(characters: readonly string[], clusters: readonly Span[]): S
 }
 
 /** For each token: the index of the word that the token overlaps most. If the token overlaps several words equally, the first of these words
- * is chosen. If the token overlaps no word, the next word is chosen. */
+ * is chosen. If the token overlaps no word, the next word is chosen, or the last word if there is no next word. */
 export function wordsOfSpans(tokens: readonly Span[], words: readonly Span[]): number[] {
   if (!words.length) return tokens.map(() => NO_WORD);
   let first = 0;
@@ -119,8 +119,8 @@ export function alignedOffsets(decoded: readonly string[], text: readonly string
   return offsets;
 }
 
-/** The common substrings of two texts in order, each as [start in `a`, start in `b`, length]. The longest common substring is found first,
- * then the search continues to its left and right. */
+/** The common substrings by which two texts are aligned, in order. Each is [start in `a`, start in `b`, length]. The longest common substring
+ * is found first, then the search continues to its left and right. */
 function matchingBlocks(a: readonly string[], b: readonly string[]): [number, number, number][] {
   const positionsInB = new Map<string, number[]>();
   b.forEach((character, i) => {

@@ -16,7 +16,7 @@ export type ToWorker =
 
 export type FromWorker = { id: number; partial: string } | { id: number; answer: unknown } | { id: number; error: string };
 
-/** How long a task runs before new messages can be received. */
+/** A task runs until this time is over and its current small step has ended. Then new messages can be received. */
 const SLICE_MS = 40;
 
 interface Scope {

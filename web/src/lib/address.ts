@@ -1,8 +1,8 @@
-/** Writes the view into the address of the page.
+/** Writes the view into the address of the page, as its fragment. In this file, an address is such a fragment with its "#".
  *
- * Each panel and each sentence becomes an entry of the browser's history, so that the Back button returns to it.
- * Browsers limit how often the address may change (Safari: 100 times in 30 seconds). After MAX_CHANGES within WINDOW_MS, the page
- * writes the address only once the view has been stable for DELAY_MS. */
+ * A view with a new `historyKey` (for example, another panel or sentence) becomes an entry of the browser's history, to which the Back
+ * button returns. Browsers limit how often the address may change (Safari: 100 times in 30 seconds). After MAX_CHANGES within WINDOW_MS,
+ * the address is not written before the view has been stable for DELAY_MS. */
 
 const [MAX_CHANGES, WINDOW_MS, DELAY_MS] = [50, 30_000, 700];
 
@@ -13,10 +13,11 @@ export class AddressBar {
   /** The address after the last call of `write`. If the browser's address differs, the reader has gone Back or Forward or has edited
    * the address. The next write then replaces that entry of the history instead of adding an entry. */
   #address = "";
+  /** The times of the latest writes. */
   #times: number[] = [];
 
   /** Write the address of a view. If `historyKey` differs from the key of the last view, the view becomes a new entry of the history.
-   * If the write is delayed, a function that cancels it is returned. */
+   * If the write is delayed, the result is a function that cancels it. Call this function when the view changes again. */
   write(address: string, historyKey: string): (() => void) | undefined {
     if (!this.#isWritable || address === location.hash) {
       this.#historyKey = historyKey; // the address already shows this view

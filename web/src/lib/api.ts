@@ -7,6 +7,7 @@ import { askModel, hasModel } from "./file_model.svelte";
 import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEffect, type Measures, type NextTokens, type PackedFloats, type HeadProfile, type RunReport, type SentenceScores, type Site, type Table } from "./format";
 
 export interface ExplainRequest {
+  /** The index of the model. */
   model: number;
   /** The text to translate. */
   sentence: string;
@@ -15,7 +16,9 @@ export interface ExplainRequest {
   /** A `data:` URL, for a model that reads pictures. */
   picture?: string;
   changes: Change[];
+  /** The token ids with which the translation must begin. */
   prefix: number[];
+  /** A translation to explain. If it is missing, the model translates. */
   target?: string;
   /** Hypotheses per step; 1 is greedy search. If it is missing, the beam of the model's recipe is used. */
   beam?: number;
@@ -59,6 +62,7 @@ export async function explain(request: ExplainRequest): Promise<Explanation> {
   return checkFormat(await post<Explanation>("explain", request));
 }
 
+/** Receives a partial translation and its index: 0 for the first partial translation. */
 type OnPartial = (text: string, index: number) => Promise<void>;
 
 /** Explain, and call `onPartial` with each partial translation while the model produces it. */
@@ -72,7 +76,7 @@ function streamExplanation(request: ExplainRequest, onPartial: OnPartial, signal
   return stream("explain", request, async ({ partial }) => (partial === undefined ? undefined : onPartial(partial, index++)), signal);
 }
 
-/** A line of a streamed answer, before the last line. */
+/** A line of a streamed answer. The last line has neither of these fields. */
 interface PartialAnswer {
   /** The translation so far. */
   partial?: string;
@@ -80,7 +84,7 @@ interface PartialAnswer {
   progress?: [number, number];
 }
 
-/** Send a request whose answer is streamed as lines of JSON. The last line is the complete answer. */
+/** Send a request whose answer is streamed as lines of JSON. The last line is the complete answer, or an error. */
 async function stream<Answer>(operation: string, request: object, onLine: (line: PartialAnswer) => Promise<void>, signal: AbortSignal): Promise<Answer> {
   const response = await send(operation, request, { accept: "application/x-ndjson", signal });
   let last: PartialAnswer & { error?: unknown } = {};

@@ -86,7 +86,7 @@ export function isSilenced(changes: readonly Change[], site: Site, layer: number
 }
 
 /** Add changes that silence these heads, given as [layer, head]. Heads that are already silenced are left out. If `heads` are all heads
- * of the site, one change silences the whole site. `shape` begins with the numbers of layers and heads. */
+ * of a site with several heads, one change silences the whole site. `shape` begins with the numbers of layers and heads. */
 export function silence(changes: readonly Change[], site: Site, heads: readonly (readonly [number, number])[], shape: readonly number[]): Change[] {
   if (heads.length > 1 && heads.length === shape[0] * shape[1]) {
     return [...changes.filter((change) => change.kind !== "silence" || change.site !== site), { kind: "silence", site, layer: null, head: null }];
@@ -184,8 +184,8 @@ export function describeChange(change: Change, explanation: Explanation, text: S
   return `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
 
-/** Whether the reader set a pin for only some tokens of a word. The word is looked up in the translation in which the pin was
- * chosen. This is either the translation before all changes or the current translation. */
+/** Whether the reader set a pin for only some tokens of a word. The word is looked up in the translation in which the pin was chosen: the
+ * translation before all changes or the current translation. If the pin was chosen in another translation, the result is false. */
 function isForTokens(pin: Pin, explanation: Explanation): boolean {
   const { before, target } = explanation;
   const isNamedIn = (translation: TokenizedSentence) => edgeWords({ ...explanation, target: translation }, pin)[0] === pin.words?.[0];
@@ -195,8 +195,8 @@ function isForTokens(pin: Pin, explanation: Explanation): boolean {
   return words.some((word) => tokensOf(chosenIn, word).some((token) => !pin.queries.includes(token)));
 }
 
-/** The words of the translation that are only partly pinned. A pin changes some tokens of such a word, but not its other tokens.
- * Either the pin was set for single tokens (`forTokens`), or it was set for all tokens of the old word and the new word has more tokens. */
+/** The words of the translation that are only partly pinned: `pinned` of the word's `tokens` tokens are pinned. Either the pin was set for
+ * single tokens (`forTokens` is true), or it was set for all tokens of the old word and the new word has more tokens. */
 export function partlyPinned(explanation: Explanation): { word: string; pinned: number; tokens: number; forTokens: boolean }[] {
   const { changes, target } = explanation;
   return changes.flatMap((change) => {
@@ -218,13 +218,15 @@ export function isWithoutEffect(change: Change, { target, ended }: Pick<Explanat
 }
 
 /** How many of the `forced` tokens are a prefix that the reader has given. The other `forced` tokens were written before the first changed
- * step and stay the same. `prefix` is the prefix of the request, if it is known. */
+ * step and stay the same. `prefix` is the prefix of the request. A stored explanation has no request. If it has no `given_tokens` either,
+ * all `forced` tokens have the same origin: the changes, if these begin right after the `forced` tokens, otherwise the reader. */
 export function numGiven({ forced, changes, facts }: Pick<Explanation, "forced" | "changes" | "facts">, prefix?: readonly number[]): number {
   if (prefix) return Math.min(prefix.length, forced);
   return facts.given_tokens ?? (firstChangedStep(changes) === forced ? 0 : forced);
 }
 
-/** The `forced` tokens as text: first the given prefix, then the tokens that are kept because they were written before the changes. */
+/** The `forced` tokens as two texts: the given prefix, which has `given` tokens, and the tokens that are kept because they were written
+ * before the changes. */
 export function prefixTexts({ target, forced }: Pick<Explanation, "target" | "forced">, given: number): { given: string; kept: string } {
   const text = (from: number, to: number) => target.tokens.slice(from, to).join("").replaceAll("▁", " ").trim();
   return { given: text(0, given), kept: text(given, forced) };

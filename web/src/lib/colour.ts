@@ -1,6 +1,6 @@
 /** Colour scales.
  *
- * The scale of weights has one hue and runs in lightness from the background to the text colour. So nobody needs to distinguish hues.
+ * The scale of weights has one hue. Its lightness runs from that of the background to that of the text, so nobody needs to distinguish hues.
  * The scale of differences and nats runs from blue to orange, which people with any kind of colour vision can distinguish. */
 
 type Rgb = [number, number, number];
@@ -47,10 +47,10 @@ export function css(colour: number): string {
 }
 
 /** For each value of an sRGB channel, its linear value, from which WCAG computes the relative luminance. */
-const linear = Float64Array.from({ length: 256 }, (_, i) => (i <= 10 ? i / 255 / 12.92 : ((i / 255 + 0.055) / 1.055) ** 2.4));
+const linearValues = Float64Array.from({ length: 256 }, (_, i) => (i <= 10 ? i / 255 / 12.92 : ((i / 255 + 0.055) / 1.055) ** 2.4));
 
 /** Black or white, whichever has the higher contrast on this colour; that contrast is at least 4.5. */
 export function textColour(colour: number): string {
-  const luminance = 0.2126 * linear[colour & 255] + 0.7152 * linear[(colour >> 8) & 255] + 0.0722 * linear[(colour >> 16) & 255];
+  const luminance = 0.2126 * linearValues[colour & 255] + 0.7152 * linearValues[(colour >> 8) & 255] + 0.0722 * linearValues[(colour >> 16) & 255];
   return (luminance + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#ffffff";
 }

@@ -21,7 +21,7 @@ export interface Contrast {
   step: number | null;
   /** The tokens of both translations at that step, with their probabilities. */
   tokens: { own: string; expected: string; ownProbability: number; expectedProbability: number } | null;
-  /** log p(own) − log p(expected) of the whole translations. */
+  /** log p(own translation) − log p(expected translation). */
   preference: number;
 }
 
@@ -65,7 +65,8 @@ function wordAt({ target }: Explanation, step: number): number {
   return word ?? target.words.length;
 }
 
-/** For each source word: by how much it raises log p(own token) − log p(expected token) at the first step where the tokens differ. */
+/** For each source word: by how much it raises log p(own token) − log p(expected token) at `step`, the first step where the tokens differ.
+ * Null if erasure was not measured. */
 export function sourceEffects(own: Measures, expected: Measures, step: number): number[] | null {
   if (!own.erasure || !expected.erasure) return null;
   const words = own.erasure.shape[1];

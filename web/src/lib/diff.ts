@@ -5,7 +5,7 @@ import type { TokenizedSentence } from "./format";
 type Text = Pick<TokenizedSentence, "text" | "words">;
 
 export interface DiffWord {
-  /** The characters between this word and the one before. */
+  /** The characters between the previous word and this word. */
   gap: string;
   word: string;
   changed: boolean;

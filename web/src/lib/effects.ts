@@ -5,8 +5,8 @@ import { mapFrom, type AttentionMap } from "./maps";
 
 const END = "</s>";
 
-/** The columns of `headWordEffects`: the target words, then `</s>`, then the tokens that belong to no word. `labels` has the label of each
- * column, and `steps` has the steps that write it. */
+/** The columns of `headWordEffects`: the target words, then `</s>` if the translation ended, then the tokens that belong to no word.
+ * `labels` has the label of each column, and `steps` has the steps that write it. */
 function wordSteps({ target, ended }: Explanation): { labels: string[]; steps: number[][] } {
   const steps: number[][] = target.words.map(() => []);
   const rest: number[] = [];

@@ -4,7 +4,7 @@ import type { FromWorker, ToWorker } from "../engine/worker";
 
 const textOfElement = (id: string) => document.getElementById(id)?.textContent ?? "";
 
-/** Whether this page has a model in it. */
+/** Whether this page contains a model. */
 export const hasModel = document.getElementById("jumok-engine") !== null;
 
 export interface AskOptions {

@@ -1,4 +1,4 @@
-/** The types of an explanation (docs/explanation-format.md), and functions that unpack its numbers. */
+/** The types of an explanation (docs/explanation-format.md) and of the other data of the page, and functions that unpack their numbers. */
 
 import type { Change } from "./changes";
 import type { MetricsLine } from "./metrics";
@@ -39,7 +39,7 @@ export interface PatchedPicture {
   image: string;
 }
 
-/** The candidates of one search step, one array per field. */
+/** The candidates of one search step, with one array per field. `Candidate` in engine/search.ts describes most of the fields. */
 export interface SearchStep {
   parent: number[];
   id: number[];
@@ -55,6 +55,7 @@ export interface SearchStep {
 export interface Search {
   beam: number;
   length_penalty: number;
+  /** The candidate whose hypothesis is the translation, as [step, index]. */
   best: [number, number] | null;
   steps: SearchStep[];
   attention: Packed | null;
@@ -95,6 +96,7 @@ export interface Measures {
 export interface Step extends PackedFloats {
   name: string;
   formula: string;
+  /** What the values stand for: the elements of a vector, the keys, the cells of a map, or a single number. */
   over: "width" | "keys" | "cells" | "number";
 }
 
@@ -115,7 +117,7 @@ export interface Training {
   learning_rate: number;
   warmup: number;
   steps: number;
-  /** Each entry is [step, total]: from this step on, the run was planned to have `total` steps. Older pages lack it. */
+  /** Each entry is [step, total]: from this step on, the run was planned to have `total` steps (null: no planned end). Older pages lack it. */
   plan?: [number, number | null][];
 }
 
@@ -129,11 +131,14 @@ export interface Facts {
   norm?: string;
   cell?: string;
   training?: Training;
-  /** The engine that wrote the translation. Present only if torch, which computes the explanation, would have written another text. */
+  /** The engine with which this model wrote the translation. Present only if torch, which computes the explanation, would have written
+   * another text. */
   written_by?: string;
-  /** On a page that was saved from Compare: the model that wrote this translation, if it is not the model of this explanation. */
+  /** The name of the other model whose translation this model reads. The panel Compare of a live page adds this fact, and pages that are
+   * saved from Compare keep it. */
   translation_by?: string;
-  /** On a saved page: how many of the `forced` tokens are a given prefix. Present only if changes force further tokens. */
+  /** On a saved page: how many of the `forced` tokens are a given prefix. Present only if there is such a prefix and changes force further
+   * tokens. */
   given_tokens?: number;
 }
 
@@ -158,7 +163,7 @@ export interface BeforeChange {
 }
 
 export interface Explanation {
-  /** Only in answers of a live page, and in what such a page saves. */
+  /** Present if the text has several parts. Only in answers that a live page receives, and in what such a page saves. */
   whole_text?: WholeText;
   format: string;
   version: number;
@@ -196,6 +201,7 @@ export interface RunReport {
   finished: boolean;
   source_language: string;
   target_language: string;
+  /** The steps of the checkpoints. */
   checkpoints: number[];
   metrics: MetricsLine[];
   /** Other runs that are drawn in the same charts for comparison. */
@@ -233,7 +239,7 @@ export interface SentenceScore {
   loss: number | null;
   uncovered: string[];
   repeats: number;
-  /** The chrF of the newest checkpoint minus the chrF of the checkpoint before it. */
+  /** `chrf` minus the chrF of the checkpoint `previous_step`; null if there is no such checkpoint. */
   change: number | null;
 }
 
@@ -268,11 +274,12 @@ export interface PageData {
   /** Only in a page that was saved from a live page. */
   run?: StoredRun;
   live?: {
-    models: ModelCard[];
+    models: LiveModel[];
+    /** Whether the page shows a run. */
     run: boolean;
     sentence: string;
     picture?: string;
-    /** The view with which a live file was saved, in the form of the page's address. */
+    /** The view with which a live file was saved: the fragment of the page's address, without "#". */
     view?: string;
     /** Whether the story opens on the first visit. Default: true. */
     story?: boolean;
@@ -281,7 +288,8 @@ export interface PageData {
   docs?: string;
 }
 
-export interface ModelCard {
+/** A model that can be chosen on a live page. */
+export interface LiveModel {
   name: string;
   facts: Facts;
   reads_pictures?: boolean;
@@ -304,6 +312,7 @@ function bytes(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
+/** The same number as in src/jumok/analysis/packing.py and engine/packing.ts. */
 const FINE_STEPS = 254;
 const unpacked = new WeakMap<Packed, Float32Array>();
 
@@ -331,7 +340,7 @@ export function weights(packed: Packed): Float32Array {
 
 const unpackedFloats = new WeakMap<PackedFloats, Float32Array>();
 
-/** The values of packed floats. Unlike packed weights, they are not rounded. The result is cached. */
+/** The values of packed floats. Unlike packed weights, they have the full precision of float32. The result is cached. */
 export function floats(packed: PackedFloats): Float32Array {
   let values = unpackedFloats.get(packed);
   if (!values) unpackedFloats.set(packed, (values = new Float32Array(bytes(packed.float32).buffer)));

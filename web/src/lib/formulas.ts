@@ -8,7 +8,7 @@ export function sinusoid(position: number, dimension: number, width: number): nu
   return dimension % 2 ? Math.cos(angle) : Math.sin(angle);
 }
 
-/** How much of the schedule after the warm-up is done at a step, from 0 to 1, as in `Plan.progress`. */
+/** How much of the schedule after the warm-up is done at a step, from 0 to 1, as in `Plan.progress` of src/jumok/training/loop/schedule.py. */
 function progress(step: number, { warmup, steps, plan = [[0, steps]] }: Training): number {
   /** The share that is done at the step `from`. */
   let [share, from] = [0, warmup];

@@ -161,8 +161,8 @@ export const GLOSSARY = {
     page: "page.md",
   },
   effect: {
-    en: { term: "Effect", text: "How much less likely the model finds its own translation if a head is silenced, that is, if all weights of the head are 0." },
-    ko: { term: "영향", text: "헤드를 껐을 때(모든 가중치가 0일 때) 모델이 자신의 번역에 매기는 확률이 얼마나 낮아지는지를 나타냅니다." },
+    en: { term: "Effect", text: "How the probability that the model gives to its own translation changes if a head is silenced, that is, if all weights of the head are 0." },
+    ko: { term: "영향", text: "헤드를 껐을 때(모든 가중치가 0일 때) 모델이 자신의 번역에 매기는 확률이 어떻게 달라지는지를 나타냅니다." },
     page: "page.md",
   },
   measure: {

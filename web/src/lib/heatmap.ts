@@ -40,8 +40,11 @@ const STROKE_COLOURS = { light: "#b4bcc6", dark: "#59636f" };
 export const FONT_SIZE = 13;
 /** The smallest font size of labels. If cells are too small for it, some labels are left out. */
 export const MIN_FONT_SIZE = 9;
+/** The distance between a label and the cells. */
 const GAP = 8;
+/** The largest length of a label. Longer labels are cut off. */
 const MAX_LABEL = 150;
+/** Below this available width, a screen is narrow. */
 const NARROW = 480;
 /** The sine and cosine of the angle of slanted labels. */
 const SLANT = Math.SQRT1_2;
@@ -50,7 +53,7 @@ const MIN_SLANTED = 1.6;
 /** The height that a row needs for its label. Rows are lower if all rows together would be higher than `MAX_ROWS_HEIGHT`. */
 export const LABEL_HEIGHT = 16;
 const MAX_ROWS_HEIGHT = 960;
-/** A number is written into its cell if its absolute value is at least this. */
+/** A number is written into its cell if its absolute value is at least this and the cell is wide enough. */
 const MIN_WRITTEN = 0.05;
 
 /** The estimated width of a text in ems: Hangul and Chinese characters are about twice as wide as Latin ones. */
@@ -70,7 +73,8 @@ function truncate(text: string, maxEms: number): string {
   return `${start}…`;
 }
 
-/** The layout of a map. `otherLabels` are the row labels of a second map whose columns should be aligned with this map. */
+/** The layout of a map in pixels. `maxCell` is the largest width of a cell. `otherLabels` are the row labels of a second map whose columns
+ * should be aligned with this map. */
 export function computeLayout(map: AttentionMap, availableWidth: number, maxCell = 46, otherLabels: string[] = []): Layout {
   const maxWidth = (labels: string[]) => Math.max(1, ...labels.map(widthInEms));
   const left = Math.min(MAX_LABEL, maxWidth([...map.rowLabels, ...otherLabels]) * FONT_SIZE) + GAP + 4;
@@ -202,7 +206,7 @@ export function drawPixels(canvas: HTMLCanvasElement, map: Pick<AttentionMap, "r
   context.putImageData(image, 0, 0);
 }
 
-/** The same drawing as `drawMap` makes, as SVG. Every cell has its number as a tooltip. */
+/** A drawing like that of `drawMap`, as SVG. Every cell that has a number also has a tooltip with it. */
 export function mapSvg(map: AttentionMap, layout: Layout, style: Style): string {
   const { cell, row: rowHeight, left, top, width, height } = layout;
   const parts = [

@@ -2,7 +2,7 @@
 
 import { fullStrength, strengthOf, type AttentionMap } from "./maps";
 
-/** Lines whose strength is below this value are not drawn. */
+/** Lines between the sentence and its translation whose strength is below this value are not drawn. */
 export const MIN_STRENGTH = 0.08;
 
 export interface Line {
@@ -12,7 +12,7 @@ export interface Line {
   column: number;
   /** From 0 to 1. */
   strength: number;
-  /** Whether the number of the map is below 0. */
+  /** Whether the number that the line stands for is below 0. */
   negative: boolean;
   /** Whether the line is the strongest line of its row. If words wrap, only such lines are drawn all the time. */
   strongest: boolean;
@@ -35,7 +35,7 @@ export const lineWidth = (strength: number) => 1 + 5 * strength;
 export const lineOpacity = (strength: number) => 0.15 + 0.85 * strength;
 export const MAX_LINE_WIDTH = lineWidth(1);
 
-/** The lines between words, the weakest first. Special tokens have no lines. */
+/** The lines of a map of cross-attention by words, the weakest first. Special tokens have no lines. */
 export function linesOf(map: AttentionMap, numTargetWords: number, numSourceWords: number): Line[] {
   const lines: Line[] = [];
   const full = fullStrength(map);
@@ -54,6 +54,7 @@ export function linesOf(map: AttentionMap, numTargetWords: number, numSourceWord
   return lines.sort((a, b) => a.strength - b.strength);
 }
 
+/** The path of a curve between two points, for the attribute `d` of SVG. It leaves both points vertically. */
 export function curve(from: Point, to: Point): string {
   const bend = (to.y - from.y) / 2;
   return `M ${from.x} ${from.y} C ${from.x} ${from.y + bend}, ${to.x} ${to.y - bend}, ${to.x} ${to.y}`;

@@ -44,6 +44,7 @@ export interface Choice {
   combination: Combination;
   /** −1 combines all layers. */
   layer: number;
+  /** Only for the combination "head". */
   head: number;
   /** Whether rows and columns are words. If false, they are tokens. */
   words: boolean;
@@ -86,7 +87,7 @@ export function tokenLabels(explanation: Explanation, site: Site): [string[], st
   return [rows, columns];
 }
 
-/** The tokens at these positions as text, without “·” at the beginning and the end. */
+/** The tokens at these positions as text, without “·” at the beginning and the end, unless the text is only “·”. */
 export function joinTokens(labels: readonly string[], positions: readonly number[]): string {
   const joined = positions.map((position) => labels[position] ?? "?").join("");
   return joined.replace(/^·+(?=.)|(?<=.)·+$/gu, "");
@@ -205,8 +206,8 @@ function isCausal({ attention, facts }: Explanation, site: Site): boolean {
   return site === "decoder" || (site === "encoder" && facts.family === "decoder-only" && attention.encoder?.layout === "causal");
 }
 
-/** The map of a choice. The weights are summed over the keys of a word, and averaged over the queries of a word. So the sum of a row stays
- * the same. */
+/** The map of a choice. The weights of a head are summed over the keys of a word, and averaged over the queries of a word. So a row of one
+ * head, or of the average of heads, still sums to 1 if the rows of its tokens do. */
 export function makeMap(explanation: Explanation, choice: Choice, columnWords = choice.words): AttentionMap | null {
   const packed = explanation.attention[choice.site];
   if (!packed) return null;
@@ -268,7 +269,7 @@ export function tableMap(explanation: Explanation, choice: Choice, table: Float3
 /** The map without the rows and columns of special tokens. The remaining numbers stay the same. */
 export function withoutSpecials(explanation: Explanation, { site }: Pick<Choice, "site">, map: AttentionMap): AttentionMap {
   const [queries, keys] = explanation.attention[site]!.shape.slice(2);
-  /** The indices of all rows or columns except the row or column of the special token. It has the label `special` and this position. */
+  /** The indices of all rows or columns except the special token, which has the label `special` and this position. */
   const indicesWithout = (special: string, position: number, labels: string[], axis: Axis) =>
     labels.flatMap((label, i) => (label !== special || axis.tokens[i][0] !== position ? [i] : []));
   const [rowAxis, columnAxis] = [map.rowAxis!, map.columnAxis!];
@@ -312,11 +313,12 @@ export function formatCell(map: AttentionMap, index: number): string {
  * probability becomes 22,000 times smaller. */
 export const MAX_NATS = 10;
 
-/** A map in nats in which every number is smaller than this has no lines, because no word matters. */
+/** If all absolute values of a map in nats are smaller than this, no word matters, and the map has no lines: see `fullStrength`. */
 const MIN_NATS = 0.01;
 
-/** The number for which a line has the full strength. For weights and shares it is 1. For nats it is the largest number of the map,
- * because gradients are often far smaller than erasures. */
+/** The number for which a line has the full strength. For nats it is the largest absolute value of the map, because gradients are often far
+ * smaller than erasures; but if all numbers are below `MIN_NATS`, it is `MAX_NATS`, so that the map has no lines. For other quantities
+ * it is 1. */
 export function fullStrength({ quantity, values }: Pick<AttentionMap, "quantity" | "values">): number {
   if (quantity !== "nats") return 1;
   const largest = values.reduce((maximum, value) => Math.max(maximum, Math.abs(value)), 0);
@@ -369,7 +371,7 @@ export function sumOfRows(map: AttentionMap, rows: number[]): AttentionMap {
   return { ...mapFrom(total, [name], map.columnLabels, map.rounded), columnAxis: map.columnAxis, quantity: map.quantity, empty };
 }
 
-/** The cross-attention of a hypothesis of the search. Rows: steps. Columns: source tokens and `</s>`. */
+/** The cross-attention of a hypothesis of the search. Rows: steps. Columns: source tokens and `</s>`, or the patches of a picture. */
 export function hypothesisMap(explanation: Explanation, step: number, index: number): AttentionMap | null {
   const search = explanation.search;
   if (!search?.attention) return null;

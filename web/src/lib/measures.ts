@@ -7,7 +7,7 @@ import { combineHeads, headWeights, makeMap, tableMap, withoutSpecials, type Att
 export type Measure = "weight" | "norm" | "gradient" | "erasure";
 export const MEASURES: Measure[] = ["weight", "norm", "gradient", "erasure"];
 
-/** A number of nats. If all words of a row together change the log-probability by less than this, the row has no shares. */
+/** A number of nats. If the absolute changes of all words of a row sum to at most this, the row has no shares in a difference map. */
 const MIN_CHANGE = 0.01;
 
 /** Whether a measure is computed on the whole model, so that it is the same for all heads. */
@@ -31,9 +31,9 @@ export function missingReason(measures: Measures | null | undefined, measure: Me
 
 /** The map of a measure: norms as shares of their row, gradients and erasure in nats. Null if the measure is missing.
  *
- * A number of nats is the change in the log-probability of the written word if the source word is removed. So a negative number means
- * that the source word supports the written word. Erasure measures this change. The negative of gradient × input estimates it to first
- * order. */
+ * A number of nats is the change in the log-probability of the row's word, which is written, if the column's word is removed. So a negative
+ * number means that the column's word supports the row's word. Erasure measures this change. The negative of gradient × input estimates it
+ * to first order. */
 export function measureMap(explanation: Explanation, choice: Choice, measures: Measures | null | undefined, measure: Measure): AttentionMap | null {
   if (measure === "weight") return makeMap(explanation, choice);
   if (!measures || missingReason(measures, measure, choice)) return null;
@@ -49,8 +49,9 @@ function wholeMap(explanation: Explanation, choice: Choice, measures: Measures, 
   return { ...tableMap(explanation, choice, table, { addQueries: true }), quantity: "nats" };
 }
 
-/** The shares of a measure's absolute values minus the shares of the weights over the same columns. So each complete row sums to 0.
- * A row has no numbers if its words together change less than `MIN_CHANGE`, or if all its weights are 0. Null if the measure is missing. */
+/** The shares of a measure's absolute values minus the shares of the weights over the same columns. So a row that includes the special
+ * token sums to 0. A row has no numbers if its changes are too small (`MIN_CHANGE`), or if all its weights are 0. Null if the measure is
+ * missing. */
 export function differenceMap(explanation: Explanation, choice: Choice, measures: Measures | null | undefined, measure: Measure): AttentionMap | null {
   if (measure === "weight" || !measures || missingReason(measures, measure, choice)) return null;
   const whole = { ...choice, specials: true };

@@ -34,7 +34,7 @@ export function trainingLoss(lines: MetricsLine[]): [number, number][] {
   return perplexities.length ? perplexities.map(([step, perplexity]) => [step, Math.log(perplexity)]) : metricPoints(lines, "train", "loss");
 }
 
-/** The last update in the metrics of several runs. */
+/** The last update in the metrics of several runs; at least 1. */
 export function lastUpdate(runs: MetricsLine[][]): number {
   return runs.flat().reduce((last, { step }) => (typeof step === "number" ? Math.max(last, step) : last), 1);
 }
@@ -58,9 +58,9 @@ interface ChartedMetric {
   points: (metrics: MetricsLine[]) => [number, number][];
 }
 
-/** One line for each metric of this run and of other runs. The colour stands for the metric, the dash pattern for the run. */
-export function chartLines(charted: ChartedMetric[], own: MetricsLine[], others: { name: string; metrics: MetricsLine[] }[]): ChartLine[] {
-  return charted.flatMap(({ name, points }, i) => {
+/** One line for each metric of this run and of other runs. Metrics alternate between two colours, and each run has its dash pattern. */
+export function chartLines(metrics: ChartedMetric[], own: MetricsLine[], others: { name: string; metrics: MetricsLine[] }[]): ChartLine[] {
+  return metrics.flatMap(({ name, points }, i) => {
     const secondary = i % 2 === 1;
     const otherLines = others.map((run, index) => ({ name: `${name}, ${run.name}`, points: points(run.metrics), secondary, run: index }));
     return [{ name, points: points(own), secondary }, ...otherLines.filter((line) => line.points.length)];

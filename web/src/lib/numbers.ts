@@ -32,7 +32,7 @@ export function times(change: number): string | null {
   return `${mantissa} × 10${[...String(exponent)].map((digit) => SUPERSCRIPTS[Number(digit)]).join("")}`;
 }
 
-/** The text "{times} times less likely" or similar, for the change of a log-probability. */
+/** A text such as "2.7 times less likely", for the change of a log-probability. */
 export function likelihood(change: number, text: { asLikely: string; lessLikely: string; moreLikely: string }): string {
   const factor = times(change);
   return factor === null ? text.asLikely : fillTimes(change < 0 ? text.lessLikely : text.moreLikely, { times: factor });

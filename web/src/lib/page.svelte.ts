@@ -4,7 +4,7 @@ import { ANALYSIS_TEXT } from "./analysisStrings";
 import { explain, explainStreaming, fetchLayers, fetchMeasures, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
 import { independentOfSentence, numGiven, parseChanges, type Change, type Edge } from "./changes";
 import type { Theme } from "./colour";
-import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type CheckpointExplanation, type Measures, type ModelCard, type NextTokens, type PageData, type Site, type StoredRun, type StatisticName } from "./format";
+import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type CheckpointExplanation, type Measures, type LiveModel, type NextTokens, type PageData, type Site, type StoredRun, type StatisticName } from "./format";
 import { combinations, selectedHeads, sites, type Choice, type Combination, type Side } from "./maps";
 import { isHeadless, MEASURES, type Measure } from "./measures";
 import { PICTURE_LANGUAGES } from "./pictureStrings";
@@ -27,14 +27,14 @@ export type PointedWords = Readonly<Record<Side, readonly number[]>>;
 const NOTHING_POINTED: PointedWords = { source: [], target: [] };
 
 /** The part of the state that the reader can undo. */
-interface Edit {
+interface UndoableState {
   changes: Change[];
   prefix: number[];
 }
 
 /** How many results of `#computeOnce` are cached. */
 const CACHE_SIZE = 12;
-/** How long each partial translation stays visible. */
+/** How long the first partial translation stays visible at least. Later ones need less: see `#showPartial`. */
 const PARTIAL_MS = 60;
 
 function readData(): PageData {
@@ -100,7 +100,7 @@ class Page {
   /** The latest explanation of a live page. */
   answer = $state.raw<Explanation>();
   modelIndex = $state(0);
-  models = $state.raw<ModelCard[]>([]);
+  models = $state.raw<LiveModel[]>([]);
   live = $state(false);
   hasRun = $state(false);
 
@@ -117,13 +117,14 @@ class Page {
   target = $state("");
   /** Whether each compared model reads its own translation. If false, all models read the translation of the first model. */
   ownTargets = $state(false);
-  /** The fields of the last request. The address is made from these, because the reader may already have edited the current fields for
-   * the next request. */
-  requested = $state.raw<Edit & { sentence: string; target: string; index: number }>({ sentence: "", target: "", index: 0, changes: [], prefix: [] });
+  /** The fields that the last request was made from. The address is made from these, because the reader may already have edited the current
+   * fields for the next request. */
+  requested = $state.raw<UndoableState & { sentence: string; target: string; index: number }>({ sentence: "", target: "", index: 0, changes: [], prefix: [] });
   /** Whether the reader made the current changes. False if they were restored by Undo, by Redo, from the address or after an error. */
   changedByHand = $state(false);
-  past = $state.raw<Edit[]>([]);
-  future = $state.raw<Edit[]>([]);
+  /** The states that Undo and Redo restore. Undo takes the last of `past`, Redo takes the first of `future`. */
+  past = $state.raw<UndoableState[]>([]);
+  future = $state.raw<UndoableState[]>([]);
   /** The partial translation while the model produces it. */
   partial = $state<string | null>(null);
   busy = $state(false);
@@ -166,7 +167,7 @@ class Page {
 
   #controller = new AbortController();
   /** The state before the current move of a line or slider; null if nothing is being moved. */
-  #gesture = $state.raw<Edit | null>(null);
+  #gesture = $state.raw<UndoableState | null>(null);
   /** Whether the reader is moving a line or a slider. During the move, the current changes are only a preview. */
   isHeld = $derived(this.#gesture !== null);
   /** Whether `#requestLatest` is waiting for an answer. */
@@ -381,7 +382,7 @@ class Page {
     [this.changes, this.prefix, this.changedByHand] = [restored?.changes ?? [], restored?.prefix ?? [], false];
     if (restored) this.index = restored.index ?? 0;
     this.#noteRequest();
-    this.past = this.past.filter((edit) => !this.#isCurrent(edit));
+    this.past = this.past.filter((state) => !this.#isCurrent(state));
     if (restored) return false;
     this.answer = undefined;
     return changes.length > 0 || prefix.length > 0;
@@ -431,7 +432,7 @@ class Page {
     return JSON.stringify(this.#requests.get(explanation) ?? null);
   }
 
-  /** Whether two explanations answer the same request, even if only one of them has effects. */
+  /** Whether two explanations answer the same request. One of them may have effects while the other does not. */
   answersSameRequest(first: Explanation, second: Explanation): boolean {
     return first === second || (this.#requests.has(first) && this.#requestKey(first) === this.#requestKey(second));
   }
@@ -483,7 +484,7 @@ class Page {
     void this.requestExplanation();
   }
 
-  /** Explain another part of the same text. */
+  /** Explain the part of the text with this index. */
   selectSentence(index: number): void {
     this.forgetSentence();
     this.index = index;
@@ -492,10 +493,10 @@ class Page {
 
   /** Remove all state that belongs to the sentence that is being replaced. Silenced heads stay silenced. */
   forgetSentence(): void {
-    const remaining = ({ changes }: Edit): Edit => ({ changes: independentOfSentence(changes), prefix: [] });
+    const remaining = ({ changes }: UndoableState): UndoableState => ({ changes: independentOfSentence(changes), prefix: [] });
     this.#gesture = null;
     Object.assign(this, { index: 0, edge: null, pointedWords: NOTHING_POINTED, ...remaining(this) });
-    const differsFromNext = (edit: Edit, i: number, list: Edit[]) => JSON.stringify(edit) !== JSON.stringify(list[i + 1] ?? remaining(this));
+    const differsFromNext = (state: UndoableState, i: number, list: UndoableState[]) => JSON.stringify(state) !== JSON.stringify(list[i + 1] ?? remaining(this));
     this.past = this.past.map(remaining).filter(differsFromNext);
     this.future = [];
   }
@@ -513,7 +514,7 @@ class Page {
 
   // --- Changes --------------------------------------------------------------------------------------------
 
-  #isCurrent({ changes, prefix }: Edit): boolean {
+  #isCurrent({ changes, prefix }: UndoableState): boolean {
     return JSON.stringify([changes, prefix]) === JSON.stringify([this.changes, this.prefix]);
   }
 
@@ -547,8 +548,8 @@ class Page {
     else if (!this.#isUpToDate() || this.busy) void this.requestExplanation();
   }
 
-  /** Request the latest state, one request at a time. A move changes the state faster than a model translates, so states in between are
-   * skipped. */
+  /** Request an explanation of the latest state, one request at a time. A move changes the state faster than a model translates, so states
+   * in between are skipped. */
   async #requestLatest(): Promise<void> {
     this.#hasMoved = true;
     if (this.#isRequesting) return;
@@ -561,16 +562,16 @@ class Page {
   }
 
   undo(): void {
-    const edit = this.past.at(-1);
-    if (edit) this.#restore(edit, this.past.slice(0, -1), [{ changes: this.changes, prefix: this.prefix }, ...this.future]);
+    const state = this.past.at(-1);
+    if (state) this.#restore(state, this.past.slice(0, -1), [{ changes: this.changes, prefix: this.prefix }, ...this.future]);
   }
 
   redo(): void {
-    const [edit, ...rest] = this.future;
-    if (edit) this.#restore(edit, [...this.past, { changes: this.changes, prefix: this.prefix }], rest);
+    const [state, ...rest] = this.future;
+    if (state) this.#restore(state, [...this.past, { changes: this.changes, prefix: this.prefix }], rest);
   }
 
-  #restore({ changes, prefix }: Edit, past: Edit[], future: Edit[]): void {
+  #restore({ changes, prefix }: UndoableState, past: UndoableState[], future: UndoableState[]): void {
     this.#gesture = null;
     Object.assign(this, { changes, prefix, past, future, changedByHand: false });
     void this.requestExplanation();

@@ -11,7 +11,7 @@ export const isLiveFile = hasModel;
 const FILE_POLICY = "connect-src 'none'";
 const ENGINE_PARTS = ["jumok-model", "jumok-weights", "jumok-engine"];
 
-/** A copy of this document without anything that the page has drawn. Script and style are unchanged, so that the hashes in the Content
+/** A copy of this document without what the page has drawn. Script and style are unchanged, so that the hashes in the Content
  * Security Policy still match. */
 function emptyPage(): HTMLElement {
   const copy = document.documentElement.cloneNode(true) as HTMLElement;
@@ -33,6 +33,7 @@ function toJson(value: unknown): string {
   return JSON.stringify(value).replaceAll("<", "\\u003c");
 }
 
+/** The HTML of a page that contains these explanations and the data of the run, but no model. */
 export function frozenPage(explanations: Explanation[], run: StoredRun | null, docs: string): string {
   const root = emptyPage();
   for (const id of ENGINE_PARTS) root.querySelector(`#${id}`)?.remove();
@@ -43,12 +44,13 @@ export function frozenPage(explanations: Explanation[], run: StoredRun | null, d
   return toHtml(root);
 }
 
-/** Parameters of the address that a file does not store. Each reader chooses language and theme, and the file has only one model. */
+/** Parameters of the address that a live file does not store. Each reader chooses language and theme, and the file has only one model. */
 const NOT_STORED = ["language", "theme", "model"];
 
-/** Store a sentence in the data of a live file, and the view in which the file opens. `address` is the hash of the page's address. */
-export function withView(html: string, sentence: string, address: string): string {
-  const view = new URLSearchParams(address.replace(/^#/, ""));
+/** Store a sentence in the data of a live file, and the view in which the file opens. `fragment` is the part
+ * of the page's address from "#" on. */
+export function withView(html: string, sentence: string, fragment: string): string {
+  const view = new URLSearchParams(fragment.replace(/^#/, ""));
   for (const name of NOT_STORED) view.delete(name);
   return html.replace(/(<script\b[^>]*\bid="jumok-data"[^>]*>)([^]*?)(<\/script>)/, (_, start: string, text: string, end: string) => {
     const data = JSON.parse(text) as PageData;
@@ -56,9 +58,9 @@ export function withView(html: string, sentence: string, address: string): strin
   });
 }
 
-/** The HTML of a live file, which opens in the view of this address. If this page is a live file, the page itself is copied. If a
- * server has sent this page, the server writes a new file. */
-export async function livePage(model: number, sentence: string, address: string): Promise<string> {
+/** The HTML of a live file, which opens in the view of this fragment of an address. If this page is a live file, the page itself is copied.
+ * If a server has sent this page, the server writes a new file. */
+export async function livePage(model: number, sentence: string, fragment: string): Promise<string> {
   const html = hasModel ? toHtml(emptyPage()) : (await fetchLiveFile(model, sentence)).html;
-  return withView(html, sentence, address);
+  return withView(html, sentence, fragment);
 }

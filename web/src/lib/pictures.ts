@@ -14,8 +14,8 @@ export interface PictureMap {
  * MAX_PICTURE_CHARACTERS in src/jumok/server/viewer/service.py. */
 export const MAX_FILE_BYTES = 16 * 2 ** 20;
 
-/** Whether the model classifies pictures. A classifier has one map, the map of its class token. A model that writes captions has one map
- * for each word. */
+/** Whether a model that reads pictures is a classifier. A classifier has one map, the map of its class token. A model that writes captions
+ * has one map for each word. */
 export function isClassifier(explanation: Explanation): boolean {
   return !explanation.attention.cross;
 }
@@ -32,7 +32,7 @@ export function pictureMaps(explanation: Explanation, choice: Choice): PictureMa
   const packed = explanation.attention[choice.site];
   if (!picture || !map || !packed) return [];
   const labels = isClassifier(explanation) ? [target.text] : target.words;
-  const first = map.columns - picture.rows * picture.columns; // skips the column of the class token
+  const first = map.columns - picture.rows * picture.columns; // 1 if the first column is the class token, otherwise 0
   return labels.map((label, row) => ({
     label,
     values: map.values.slice(row * map.columns + first, (row + 1) * map.columns),

@@ -1,4 +1,5 @@
-/** Translates error messages of the server and of the engine into the language of the page, without their advice for programmers. */
+/** Translates known error messages of the server and of the engine into the language of the page, without their advice for programmers.
+ * Other messages stay as they are. */
 
 import { fill } from "./numbers";
 import type { Strings } from "./strings";

@@ -17,8 +17,8 @@ export interface PolledRun {
   onProblem(error: unknown): void;
 }
 
-/** Poll until the run has finished and all checkpoints are explained. Returns a function that stops the polling. After it was called,
- * no method of `run` is called. */
+/** Poll until the run has finished and every checkpoint is explained or was skipped. Returns a function that stops the polling. After it
+ * was called, no method of `run` is called. */
 export function pollRun(run: PolledRun): () => void {
   const attempts = new Map<number, number>();
   let isStopped = false;

@@ -5,7 +5,7 @@ const STYLE_PROPERTIES = [
   ...["font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline"],
 ];
 const MARGIN = 16;
-/** Characters that are not allowed in XML. A file with a single one of them is invalid. */
+/** Characters that are not allowed in XML. A single such character makes a file invalid. */
 const NOT_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
 /** The scales that are tried for a PNG, the largest first, because browsers limit the size of a canvas. */
 const SCALES = [2, 1, 0.5, 0.25];
@@ -87,6 +87,7 @@ export function escape(text: string): string {
 function* textLines(node: Text, frame: DOMRect): Generator<{ text: string; rect: DOMRect }> {
   const lines: { start: number; end: number; rect: DOMRect }[] = [];
   const range = document.createRange();
+  // A line can break at white space and after hyphens.
   for (const { index: start, 0: word } of node.data.matchAll(/[^\s-]+-*|-+/g)) {
     const end = start + word.length;
     range.setStart(node, start);
@@ -102,6 +103,7 @@ function* textLines(node: Text, frame: DOMRect): Generator<{ text: string; rect:
     yield { rect, text: `<text x="${rect.left - frame.left}" y="${rect.top - frame.top + rect.height / 2}" dominant-baseline="central" ${attributes}>${escape(node.data.slice(start, end))}</text>` };
 }
 
+/** The background and the border of an element; empty if it has neither. */
 function box(element: Element, rect: DOMRect, frame: DOMRect): string {
   const style = getComputedStyle(element);
   const border = parseFloat(style.borderTopWidth);
@@ -126,6 +128,7 @@ function image(canvas: HTMLCanvasElement): string {
   return `<svg viewBox="0 0 ${canvas.width} ${canvas.height}" preserveAspectRatio="none"><image width="100%" height="100%" preserveAspectRatio="none" image-rendering="pixelated" href="${canvas.toDataURL()}"/></svg>`;
 }
 
+/** An SVG at the place and in the size of `rect`. Coordinates are relative to `frame`. */
 function positioned(svg: string, rect: DOMRect, frame: DOMRect): string {
   const unsized = svg.replace(/^<svg([^>]*?)>/, (_, rest: string) => `<svg${rest.replace(/ (width|height|xmlns)="[^"]*"/g, "")}>`);
   return unsized.replace("<svg", `<svg x="${rect.left - frame.left}" y="${rect.top - frame.top}" width="${rect.width}" height="${rect.height}"`);
@@ -140,7 +143,7 @@ export function download(name: string, data: BlobPart, type: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** An SVG as PNG, at the largest scale that the browser supports. */
+/** An SVG as PNG, at the largest of the `SCALES` that the browser supports. Throws an error with the size of the SVG if there is none. */
 export async function renderPng(svg: string): Promise<Blob> {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;

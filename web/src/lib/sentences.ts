@@ -9,7 +9,7 @@ function valueOf(row: SentenceScore, column: SentenceColumn): string | number | 
   return column === "uncovered" ? row.uncovered.length : row[column];
 }
 
-/** A cell of the list for a saved file: numbers are not rounded, and a missing number is an empty text. */
+/** A cell of the list for a saved file. Numbers are not rounded, a missing number is an empty text, and words are separated by spaces. */
 export function exportedCell(row: SentenceScore, column: SentenceColumn): string | number {
   return column === "uncovered" ? row.uncovered.join(" ") : (row[column] ?? "");
 }

@@ -5,7 +5,7 @@ import { headWeights, tokenLabels } from "./maps";
 
 export type Stage = "embed" | "state" | "project" | "compare" | "softmax" | "value" | "output" | "residual" | "feedForward" | "predict";
 
-/** The stages from left to right, and the names of their steps. */
+/** The stages from left to right, and the names of their steps. The step "energy" is the vector v of an additive score. */
 export const STAGES: Record<Stage, string[]> = {
   embed: ["query embedding", "query position", "query input", "key embedding", "key position", "key input"],
   state: ["query state", "key state", "query normed", "key normed"],

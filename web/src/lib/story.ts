@@ -1,5 +1,5 @@
-/** The story, an introduction for the first visit. The page calls it "First steps". It has seven steps that the reader carries out,
- * and three challenges. */
+/** The story, an introduction for the first visit. The page calls it "First steps". It has seven steps and three challenges. In most steps
+ * the reader does something. */
 
 import { isSilenced, type Change } from "./changes";
 import { SITES, type Explanation, type Site } from "./format";
@@ -73,7 +73,7 @@ function repeatsWord({ explanation }: Scene): boolean {
   return target.words.some((word) => /\p{L}/u.test(word) && isRepeated(word));
 }
 
-/** Whether the translation differs from the translation before the changes, and all changes silence heads. */
+/** Whether the translation differs from the translation before the changes, and every change silences heads. */
 function hasChangedBySilencing({ explanation, changes }: Scene): boolean {
   if (!explanation?.before || !changes.length || changes.some(({ kind }) => kind !== "silence")) return false;
   return explanation.before.target.text !== explanation.target.text;

@@ -98,7 +98,7 @@ const en = {
   statisticNotes: {
     effect: "How the log-probability of the whole translation changes without the head.",
     entropy: "How widely the weights of a row are spread, in nats, on average over the rows. 0: all weight is on one token. The more tokens share the weight, the larger the entropy.",
-    distance: "How many positions lie between a row's token and the tokens that it reads: an average by weight, then over the rows.",
+    distance: "How many positions a row's token is away from the tokens that it reads: an average by weight, then over the rows.",
     on_special: "The average weight that rows give to {token}. Heads that find nothing to read often attend to it.",
     error: "The share of wrong or missing links if this head alone aligns the words. 0 is best.",
   },

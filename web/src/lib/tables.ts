@@ -26,8 +26,8 @@ export function originOf(explanation: Explanation, model: string): Origin {
 /** The origin of numbers in words, as the comments of a CSV file. */
 export function originComments(explanation: Explanation, model: string, text: Strings): Record<string, string> {
   const { source, target, changes, forced, date } = originOf(explanation, model);
-  const described = changes.map((change) => describeChange(change, explanation, text)).join("; ") || "none";
-  return { model, source, target, changes: described, ...(forced && { forced_tokens: String(forced) }), date };
+  const descriptions = changes.map((change) => describeChange(change, explanation, text)).join("; ") || "none";
+  return { model, source, target, changes: descriptions, ...(forced && { forced_tokens: String(forced) }), date };
 }
 
 /** A choice as JSON values, with only the settings that have a meaning for it. `heads` is a list of [layer, head]. It is null for a
@@ -44,21 +44,21 @@ export function choiceData(explanation: Explanation, choice: Choice, isOfModel =
   return { site, ...(!isOfModel && settings), heads, words, specials };
 }
 
-/** The numbers of each row, with six decimals; null for a cell without a number. */
-function rowsOf(map: AttentionMap): (number | null)[][] {
+/** The numbers of each row, rounded to six decimals; null for a cell without a number. */
+function roundedRows(map: AttentionMap): (number | null)[][] {
   const numberOf = (cell: number) => (map.empty?.[cell] ? null : Number(map.values[cell].toFixed(6)));
   return map.rowLabels.map((_, row) => map.columnLabels.map((_, column) => numberOf(row * map.columns + column)));
 }
 
 /** A map as a table with labels. `corner` is the text of the top left cell, which says what the numbers are. */
 export function mapTable(map: AttentionMap, corner: string): (string | number)[][] {
-  return [[corner, ...map.columnLabels], ...rowsOf(map).map((row, i) => [map.rowLabels[i], ...row.map((value) => value ?? "")])];
+  return [[corner, ...map.columnLabels], ...roundedRows(map).map((row, i) => [map.rowLabels[i], ...row.map((value) => value ?? "")])];
 }
 
 /** A map as JSON values. The numbers have the key `weights` if they are weights, otherwise `values`. */
 export function mapData(map: AttentionMap): Record<string, unknown> {
   const key = (map.quantity ?? "weight") === "weight" ? "weights" : "values";
-  return { rows: map.rowLabels, columns: map.columnLabels, [key]: rowsOf(map) };
+  return { rows: map.rowLabels, columns: map.columnLabels, [key]: roundedRows(map) };
 }
 
 /** Head profiles as a table, with one row per head. */

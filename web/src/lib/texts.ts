@@ -8,8 +8,8 @@ export function normaliseSentence(sentence: string): string {
   return /[^\s\p{Cf}\p{Default_Ignorable_Code_Point}]/u.test(sentence) ? sentence.trim().replace(/\s+/g, " ") : "";
 }
 
-/** The translation of the whole text. If the text has several parts, the part that is shown may have been translated again with changes
- * to attention. Then the new translation of this part is inserted. */
+/** The translation of the whole text. If the text has several parts, the translation that is shown replaces that of its part, because it
+ * may have been written with changes to attention. */
 export function wholeTranslation({ whole_text: whole, target }: Pick<Explanation, "whole_text" | "target">): string {
   if (!whole) return target.text;
   const { text, parts, index } = whole;

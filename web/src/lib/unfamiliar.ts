@@ -4,7 +4,7 @@ import type { TokenizedSentence } from "./format";
 
 /** The unfamiliar words of a sentence, by reason:
  *
- * - `foreign`: the word is not in the script of the model's source language;
+ * - `foreign`: the word has letters, but none in the script of the model's source language;
  * - `unknown`: the vocabulary lacks some of its characters;
  * - `spelled`: the vocabulary lacks the word, so that it is tokenized nearly letter by letter. */
 export type Unfamiliar = Record<"foreign" | "unknown" | "spelled", string[]>;
