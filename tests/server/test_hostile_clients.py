@@ -472,7 +472,8 @@ def test_a_file_with_too_many_syntax_characters_is_refused(
     answer = shared_server.post_file(name, unit.encode() * 100_001, source="en", target="de")
     assert answer.status == 413
     assert answer.json["error"].startswith(
-        "The file has 100,001 tags, entities, line ends and other marks of syntax. At most 100,000 are allowed."
+        "The file has 100,001 tags, entities, line ends and other marks of syntax. "
+        "At most 100,000 are allowed."
     )
 
 
