@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 IP = shutil.which("ip")
 NUM_HOSTS = 3
 PORT = 29517
-TIMEOUT_SECONDS = 400.0  # a lost host is noticed after a minute
+TIMEOUT_SECONDS = 400.0  # long, since torchrun notices the loss of a host only after a minute
 SETTINGS = {
     **{name: value for name, value in TINY.items() if name != "training.processes"},
     "training.steps": 400,
@@ -107,7 +107,7 @@ class Hosts:
 def agents(
     hosts: Hosts, nodes: str, folder: Path, arguments: list[str]
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Run torchrun's agent on every host; kill the agents and their workers at the end."""
+    """Start torchrun on every host, and yield these processes; at the end kill them and their workers."""
     logs = [folder / f"host{index}.log" for index in range(NUM_HOSTS)]
     processes = [hosts.start(index, nodes, log, *arguments) for index, log in enumerate(logs)]
     try:
@@ -140,6 +140,7 @@ def wait_for_checkpoint(out: Path, log: Path) -> None:
 
 
 def train_arguments(pairs: Path, out: Path, **settings: object) -> list[str]:
+    """Return the arguments of `jumok train`. The keyword training_shares sets training.shares."""
     all_settings = {**SETTINGS, **{name.replace("_", ".", 1): value for name, value in settings.items()}}
     assignments = [word for name, value in all_settings.items() for word in ("--set", f"{name}={value}")]
     return ["train", str(pairs), "--from", "en", "--to", "de", "--out", str(out), *assignments]
