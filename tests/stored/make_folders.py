@@ -333,14 +333,15 @@ def load(name: str, engine: str) -> jumok.Translator | None:
 
 def certain_line(translators: dict[str, jumok.Translator], source: str) -> dict[str, Any] | None:
     """Return a line of expected.json; None if engines disagree or the second-best score is too close."""
-    beams = {translator.translate([source])[0].text for translator in translators.values()}
-    greedy = {translator.translate([source], beam=1)[0].text for translator in translators.values()}
+    beam_texts = {translator.translate([source])[0].text for translator in translators.values()}
+    greedy_texts = {translator.translate([source], beam=1)[0].text for translator in translators.values()}
     best = translators["torch"].translate([source], n_best=4)[0]
-    others = [score for _, score in best.alternatives]
-    if len(beams) > 1 or len(greedy) > 1 or any(best.score - score < MIN_SCORE_GAP for score in others):
+    other_scores = [score for _, score in best.alternatives]
+    is_close = any(best.score - score < MIN_SCORE_GAP for score in other_scores)
+    if len(beam_texts) > 1 or len(greedy_texts) > 1 or is_close:
         return None
     score = round(best.score, 4)
-    return {"source": source, "beam": beams.pop(), "greedy": greedy.pop(), "score": score}
+    return {"source": source, "beam": beam_texts.pop(), "greedy": greedy_texts.pop(), "score": score}
 
 
 def require_independence_of_batches(name: str, lines: list[dict[str, Any]]) -> None:

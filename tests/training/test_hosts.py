@@ -104,7 +104,7 @@ class Hosts:
 
 
 @contextmanager
-def agents(
+def torchruns(
     hosts: Hosts, nodes: str, folder: Path, arguments: list[str]
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Start torchrun on every host, and yield these processes; at the end kill them and their workers."""
@@ -120,9 +120,10 @@ def agents(
             process.wait()
 
 
-def workers_of(agent: int) -> list[int]:
+def workers_of(torchrun: int) -> list[int]:
+    """Return the process ids of the workers that this process has started; none if it has ended."""
     try:
-        return [int(pid) for pid in Path(f"/proc/{agent}/task/{agent}/children").read_text().split()]
+        return [int(pid) for pid in Path(f"/proc/{torchrun}/task/{torchrun}/children").read_text().split()]
     except OSError:
         return []
 
@@ -181,7 +182,7 @@ def test_a_run_with_a_killed_worker_ends_with_the_weights_of_an_undisturbed_run(
 ) -> None:
     train_here(train_arguments(pairs, tmp_path / "here", training_processes=3))
     out = tmp_path / "hosts"
-    with agents(hosts, "3", tmp_path, train_arguments(pairs, out)) as processes:
+    with torchruns(hosts, "3", tmp_path, train_arguments(pairs, out)) as processes:
         wait_for_checkpoint(out, tmp_path / "host0.log")
         [worker] = workers_of(processes[1].pid)
         kill(worker)
@@ -197,7 +198,7 @@ def test_the_hosts_that_remain_after_one_is_lost_reach_the_same_weights(
     train_here(train_arguments(pairs, tmp_path / "here", training_shares=6))
     out = tmp_path / "hosts"
     arguments = train_arguments(pairs, out, training_shares=6)
-    with agents(hosts, "2:3", tmp_path, arguments) as processes:
+    with torchruns(hosts, "2:3", tmp_path, arguments) as processes:
         wait_for_checkpoint(out, tmp_path / "host0.log")
         lost_host = [*workers_of(processes[2].pid), processes[2].pid]
         for pid in lost_host:

@@ -1,4 +1,4 @@
-"""Runs on large corpora, which are spooled, end with the same weights as runs that keep the pairs in memory.
+"""Runs on large corpora, which are spooled (`data/spool.py`), end with the weights of runs in memory.
 
 To resume, a run on a large corpus does not read unchanged files again.
 """
