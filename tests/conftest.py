@@ -1,4 +1,4 @@
-"""Settings of all tests: the same random examples in every run, one thread per process, a private cache."""
+"""Settings of all tests: equal random examples in every run, one thread per process, a cache of their own."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Messages are English, whatever the locale of the machine.
 os.environ["JUMOK_LANG"] = "en"
 
-# Tests that a script runs in the background ignore Ctrl-C by default. Processes that such tests start would
-# ignore Ctrl-C as well, so the tests that interrupt a process would fail.
+# If a script runs the tests in the background, they ignore Ctrl-C by default, and so does every process that
+# they start. Tests that interrupt a process would fail.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # New examples in every run would make tests fail by chance; the profile `search` tries new ones.

@@ -1,8 +1,8 @@
 """The architecture rules, checked on the source: who may import whom, and what the library must not contain.
 
 The direction of the packages is read from docs/design.md, so that the page and this test cannot drift apart.
-Each check returns its violations as sentences; the tests below "The checks themselves" write bad sources and
-expect a violation.
+Each check returns its violations as sentences. The tests below "The checks themselves" write small sources
+and compare what the checks find.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_FUNCTION_LINES = 60
 MAX_ARGUMENTS = 8
 REASONS_TO_IMPORT_LATE = ("start-up", "optional")
 VAGUE_NAMES = {"common", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
-# multiprocessing pickles what it sends.
+# multiprocessing and ray pickle what they send.
 PICKLES = {"_pickle", "cloudpickle", "dill", "joblib", "multiprocessing", "pickle", "ray", "shelve"}
 
 
@@ -40,16 +40,12 @@ PICKLES = {"_pickle", "cloudpickle", "dill", "joblib", "multiprocessing", "pickl
 
 @dataclass(frozen=True)
 class Import:
-    """One import of a jumok module.
+    """One import of a jumok module."""
 
-    `only_types`: it is under `if TYPE_CHECKING`. `on_import`: it is outside functions, so it runs when the
-    importing module is imported.
-    """
-
-    target: str
+    target: str  # the imported module, such as jumok.attention.masks
     line: int
-    only_types: bool
-    on_import: bool
+    only_types: bool  # under `if TYPE_CHECKING`
+    on_import: bool  # outside functions, so it runs when the importing module is imported
 
 
 @dataclass(frozen=True)
@@ -71,10 +67,12 @@ class Module:
         return self.path.read_text(encoding="utf-8").splitlines()[number - 1]
 
     def at(self, line: int) -> str:
+        """Return the place of a line for a message: jumok/attention/masks.py:12."""
         return f"{'/'.join(self.path.parts[self.path.parts.index('jumok') :])}:{line}"
 
 
 def package_of(name: str) -> str:
+    """Return the package of a module as docs/design.md names it: `attention` for jumok.attention.masks."""
     parts = name.split(".")
     if len(parts) == 1:
         return FRONT
@@ -135,7 +133,7 @@ def targets_of(node: ast.Import | ast.ImportFrom, module: Module, known: set[str
 
 @dataclass(frozen=True)
 class Direction:
-    """For each package, the packages to its left, and the packages beside it. It may import all of these."""
+    """The packages that each package may import: those to its left, and those beside it."""
 
     left: dict[str, frozenset[str]]
     beside: dict[str, frozenset[str]]
@@ -145,7 +143,7 @@ class Direction:
     def allows(self, package: str, target: str, *, only_types: bool) -> bool:
         if target in {package, "errors"} | self.left[package] | self.beside[package]:
             return True
-        # A type may come from a package that is neither left nor right: it costs nothing at run time.
+        # A type may also come from a package that is neither left nor right, since that import never runs.
         return only_types and package not in self.strict and package not in self.left.get(target, {package})
 
 
@@ -161,16 +159,15 @@ def read_direction(page: str) -> Direction:
             strict.add(only[1])
         elif "<" in line:
             read_chain([set(re.findall(r"\w+", group)) for group in line.split("<")], left, beside)
-    transitive_left = {package: frozenset(all_left_of(package, left)) for package in left}
-    return Direction(
-        transitive_left, {name: frozenset(beside.get(name, ())) for name in left}, frozenset(strict)
-    )
+    all_left = {package: frozenset(all_left_of(package, left)) for package in left}
+    return Direction(all_left, {name: frozenset(beside.get(name, ())) for name in left}, frozenset(strict))
 
 
 def read_chain(groups: list[set[str]], left: dict[str, set[str]], beside: dict[str, set[str]]) -> None:
-    """Add a line of the drawing, `a, b < c`, to `left` and `beside`.
+    """Add a line of the block, such as `a, b < c`, to `left` and `beside`.
 
-    The word `everything` in a line stands for all packages of the earlier lines.
+    A group is what a line has between two `<`. Packages of one group are beside each other, except those that
+    an earlier line has. The word `everything` stands for all packages of the earlier lines.
     """
     before: set[str] = set()
     for group in groups:
@@ -224,8 +221,8 @@ def package_cycles(modules: list[Module]) -> list[str]:
     known = {module.name for module in modules}
     graph: dict[str, set[str]] = {}
     for module in modules:
-        named = {package_of(i.target) for i in imports_of(module, known) if not i.only_types}
-        graph.setdefault(module.package, set()).update(named - {module.package})
+        packages = {package_of(i.target) for i in imports_of(module, known) if not i.only_types}
+        graph.setdefault(module.package, set()).update(packages - {module.package})
     cycle = find_cycle(graph)
     return (
         [f"These packages import each other in a cycle: {' → '.join(cycle)}. Break one arrow."]
@@ -298,6 +295,7 @@ def assertions(modules: list[Module]) -> list[str]:
 
 
 def long_functions(modules: list[Module]) -> list[str]:
+    """Functions may not have too many lines, except in cli/, where commands have long lists of options."""
     return [
         f"{module.at(node.lineno)}: {node.name} has {lines} lines; the limit is {MAX_FUNCTION_LINES}. "
         "Extract a part that deserves a name."
@@ -329,7 +327,7 @@ def num_arguments(arguments: ast.arguments) -> int:
 
 
 def late_imports(modules: list[Module]) -> list[str]:
-    """Imports inside functions say why they are there: start-up time, or a package that is optional."""
+    """An import inside a function has a comment that says why: start-up time, or an optional package."""
     return [
         f"{module.at(line)}: an import inside a function. Move it to the top, or say why it is late with "
         f"a comment: {' or '.join(f'# {reason}' for reason in REASONS_TO_IMPORT_LATE)}."
@@ -388,6 +386,7 @@ def is_restricted_load(module: Module, node: ast.AST) -> bool:
 
 
 def pickle_used_in(node: ast.AST) -> str:
+    """Return what the node uses to unpickle: a module, a function or an argument; "" if nothing."""
     if isinstance(node, ast.Import):
         return next((a.name for a in node.names if a.name.split(".")[0] in PICKLES), "")
     if isinstance(node, ast.ImportFrom):
@@ -404,7 +403,7 @@ def pickle_used_in(node: ast.AST) -> str:
 def package_interfaces(
     modules: list[Module], importer: Callable[[str], object] = importlib.import_module
 ) -> list[str]:
-    """Each package's `__all__` is sorted, complete and importable."""
+    """The `__all__` of jumok and of each of its packages is sorted, complete and importable."""
     violations = []
     for module in modules:
         if module.is_interface and module.name.count(".") <= 1:
@@ -421,8 +420,8 @@ def imports_through_packages(text: str, source: Path) -> list[str]:
             continue
         init = (folder / "__init__.py").read_text(encoding="utf-8")
         for name in re.findall(r"\w+", re.sub(r" as \w+|#.*", "", names)):
-            modules = (folder / name, folder / f"{name}.py")
-            if not any(path.exists() for path in modules) and not re.search(
+            submodules = (folder / name, folder / f"{name}.py")
+            if not any(path.exists() for path in submodules) and not re.search(
                 rf"^[^\"]*\b{name}\b", init, re.MULTILINE
             ):
                 violations.append(f"{name} from jumok.{package}: import it from the module that defines it.")
@@ -431,17 +430,18 @@ def imports_through_packages(text: str, source: Path) -> list[str]:
 
 def interface_violations(module: Module, importer: Callable[[str], object]) -> Iterator[str]:
     listed = names_in_all(module.tree)
-    imported = set() if module.package == CLI else names_imported(module.tree)
+    public = set() if module.package == CLI else public_names(module.tree)
     if listed is None:
-        if imported:
-            yield "it imports names and has no __all__ (a plain list of strings)."
+        if public:
+            yield "it imports or defines names and has no __all__ (a plain list of strings)."
         return
     if listed != sorted(listed, key=interface_order):
         yield f"__all__ is not sorted. Expected: {sorted(listed, key=interface_order)}."
     if len(set(listed)) < len(listed):
         yield f"__all__ names something twice: {listed}."
-    if unlisted := sorted(imported - set(listed)):
-        yield f"imported and not in __all__: {', '.join(unlisted)}. List it, or import it where it is used."
+    if unlisted := sorted(public - set(listed)):
+        names = ", ".join(unlisted)
+        yield f"imported or defined, and not in __all__: {names}. List it, or import it where it is used."
     package = importer(module.name)
     if missing := [name for name in listed if not hasattr(package, name)]:
         yield f"in __all__ and not importable: {', '.join(missing)}."
@@ -460,8 +460,8 @@ def names_in_all(tree: ast.Module) -> list[str] | None:
     return None
 
 
-def names_imported(tree: ast.Module) -> set[str]:
-    """Return the public names that the interface imports from jumok or defines."""
+def public_names(tree: ast.Module) -> set[str]:
+    """Return the public names that an `__init__.py` imports from jumok or defines."""
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("jumok")):
@@ -543,15 +543,15 @@ def test_every_import_names_the_module_that_defines_it() -> None:
     )
 
 
-def test_tests_import_each_others_helpers_from_support() -> None:
-    helpers = "|".join(path.stem for path in (PROJECT / "tests" / "support").glob("[a-z]*.py"))
+def test_tests_import_shared_code_from_the_package_support() -> None:
+    shared_modules = "|".join(path.stem for path in (PROJECT / "tests" / "support").glob("[a-z]*.py"))
     paths = (PROJECT / "tests").rglob("*.py")
     expect_none(
         [
             f"{path.relative_to(PROJECT)}: {found}. Write `from support.{found.split()[-1]} import …`."
             for path in paths
             for found in re.findall(
-                rf"^\s*(?:from|import) (?:{helpers})\b", path.read_text("utf-8"), re.MULTILINE
+                rf"^\s*(?:from|import) (?:{shared_modules})\b", path.read_text("utf-8"), re.MULTILINE
             )
         ]
     )
@@ -572,7 +572,8 @@ def test_package_interfaces_are_sorted_and_complete() -> None:
 def test_the_design_lists_every_dependency() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    names = {re.split(r"[^\w-]", requirement)[0] for group in groups for requirement in group} - {"jumok"}
+    names = {re.split(r"[^\w-]", requirement)[0] for group in groups for requirement in group}
+    names -= {"jumok"}  # an extra may include another extra of jumok
     _, _, section = DESIGN.read_text(encoding="utf-8").partition("## Dependencies")
     assert names <= set(re.findall(r"[\w-]+", section)), names - set(re.findall(r"[\w-]+", section))
 
@@ -594,7 +595,7 @@ def write_tree(folder: Path, **files: str) -> list[Module]:
     return read_modules(source)
 
 
-def test_the_direction_is_read_from_the_page() -> None:
+def test_the_direction_is_read_from_docs_design() -> None:
     direction = drawn_direction()
     assert {"errors", "types", "config"} <= direction.left["attention"]
     assert {"models", "data", "text", "inference", "evaluation"} <= direction.left["training"]
@@ -660,7 +661,9 @@ def test_type_imports_from_the_right_or_into_plots_are_caught(tmp_path: Path) ->
     text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from jumok.inference import Stepper"
     modules = write_tree(tmp_path, models__model=text, plots__grid=text)
     violations = imports_against_direction(modules, drawn_direction())
-    assert ["'models'" in violations[0], "'plots'" in violations[1], len(violations)] == [True, True, 2]
+    assert len(violations) == 2
+    assert "'models'" in violations[0]
+    assert "'plots'" in violations[1]  # which may import types only
 
 
 def test_a_cycle_of_packages_is_caught_even_inside_functions(tmp_path: Path) -> None:
@@ -738,7 +741,7 @@ def test_imports_inside_functions_without_a_reason_are_caught(
 
 
 def test_asserts_long_functions_and_vague_names_are_caught(tmp_path: Path) -> None:
-    body = "    x = 1\n" * MAX_FUNCTION_LINES
+    body = "    x = 1\n" * MAX_FUNCTION_LINES  # with the line `def`, one line too many
     modules = write_tree(
         tmp_path,
         plots__grid="assert True",
@@ -755,7 +758,7 @@ def test_asserts_long_functions_and_vague_names_are_caught(tmp_path: Path) -> No
 def test_many_arguments_are_caught_except_in_commands(tmp_path: Path) -> None:
     count = MAX_ARGUMENTS + 1
     too_many = ", ".join(f"a{number}" for number in range(count))
-    allowed = too_many.rpartition(", ")[0]
+    allowed = too_many.rpartition(", ")[0]  # as many as allowed, since `self` and `**more` do not count
     modules = write_tree(
         tmp_path,
         plots__grid=f"class Grid:\n    def __init__(self, *, {too_many}): ...",
@@ -810,7 +813,7 @@ def paths_in_tables(page: str) -> Iterator[str]:
             yield path
 
 
-def test_the_files_that_contributing_names_exist() -> None:
+def test_the_files_in_the_tables_of_contributing_exist() -> None:
     page = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     paths = list(paths_in_tables(page))
     assert len(paths) > 50
@@ -845,7 +848,7 @@ def test_every_step_of_the_walks_exists() -> None:
 
 def test_modules_and_packages_of_the_drawing_exist() -> None:
     block = DESIGN.read_text(encoding="utf-8").partition("    src/jumok/\n")[2].partition("    web/")[0]
-    parts: list[str] = []  # of the path that the line draws
+    parts: list[str] = []  # of the path that a line of the drawing stands for
     for indent, name in re.findall(r"^    ( +)([\w.]+/?)(?= |$)", block, re.MULTILINE):
         parts = [*parts[: (len(indent) - 2) // 2], name]
         assert (SOURCE / "".join(parts)).exists(), "".join(parts)

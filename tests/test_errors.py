@@ -1,4 +1,4 @@
-"""The exception tree matches the drawing in the docstring; the closest known name is suggested."""
+"""The classes of `jumok.errors` match the tree in its docstring; `suggest` finds the closest known name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLASSES = [item for item in PUBLIC if isinstance(item, type) and not issubclass(
 
 
 @pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
-def test_one_except_catches_every_error(error: type[Exception]) -> None:
+def test_every_error_is_a_jumok_error_and_has_a_docstring(error: type[Exception]) -> None:
     assert issubclass(error, JumokError)
     assert error.__doc__
 
@@ -23,15 +23,15 @@ def test_an_unsupported_error_is_a_recipe_error() -> None:
     assert UnsupportedError.__base__ is RecipeError
 
 
-def test_the_drawing_shows_every_error_below_its_parent() -> None:
-    drawn: list[tuple[int, str]] = [
+def test_the_tree_shows_every_error_below_its_parent() -> None:
+    columns_and_names: list[tuple[int, str]] = [
         (match.start(1), match[1])
         for line in (errors.__doc__ or "").splitlines()
         if (match := re.match(r"[ │├└─]*(\w+Error)\b", line))
     ]
     parents = {}
-    for index, (depth, name) in enumerate(drawn):
-        above = [other for other_depth, other in drawn[:index] if other_depth < depth]
+    for index, (column, name) in enumerate(columns_and_names):
+        above = [other for other_column, other in columns_and_names[:index] if other_column < column]
         parents[name] = above[-1] if above else "Exception"
     assert parents == {error.__name__: error.__base__.__name__ for error in CLASSES}
 

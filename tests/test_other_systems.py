@@ -31,10 +31,10 @@ for module in pkgutil.walk_packages(jumok.__path__, "jumok."):
 """
 
 TRAIN_AND_TRANSLATE = """
-sys.modules["resource"] = None
+sys.modules["resource"] = None  # only the server needs it
 import jumok
-numbers = [("zero one two three four five six seven eight nine".split()[i], str(i)) for i in range(10)]
-pairs = [(f"{a} {b}", f"{c} {d}") for a, c in numbers for b, d in numbers]
+words = "zero one two three four five six seven eight nine".split()
+pairs = [(f"{words[a]} {words[b]}", f"{a} {b}") for a in range(10) for b in range(10)]
 settings = {
     "model.width": 32, "model.feed_forward": 64, "model.heads": 2, "model.encoder_layers": 1,
     "model.decoder_layers": 1, "text.vocab_size": 300, "training.steps": 6, "training.validate_every": 3,
@@ -42,7 +42,7 @@ settings = {
 }
 folder = jumok.train(pairs, out="run", **settings)
 try:
-    jumok.train(pairs, out="two", **settings, **{"training.processes": 2})
+    jumok.train(pairs, out="two-processes", **settings, **{"training.processes": 2})
 except jumok.UnsupportedError as error:
     print(error)
 for engine in ("torch", "ctranslate2"):
@@ -51,6 +51,7 @@ for engine in ("torch", "ctranslate2"):
 
 
 def run(code: str, folder: Path) -> list[str]:
+    """Run the code in a process without these functions; return the lines that it prints."""
     process = subprocess.run(
         [sys.executable, "-c", REMOVE_LINUX_FUNCTIONS + code],
         cwd=folder,

@@ -9,7 +9,7 @@ import pytest
 from jumok.system.processes import available_cores
 
 CORES = available_cores(Path("/nowhere"))  # without any quota
-UNLIMITED = 10**6  # cores; more than any machine has
+UNLIMITED = 10**6  # an expected number of cores that no machine has: no quota limits the cores
 
 # /proc/self/cgroup of a machine with both versions of control groups.
 HYBRID = "9:name=systemd:/\n2:cpuacct:/\n1:cpu:/\n0::/\n"
@@ -70,7 +70,7 @@ def cgroup_v1(folder: str, quota: int, period: int = 100_000) -> dict[str, str]:
             "4:cpuacct,cpu:/docker/0123abc\n",
             cgroup_v1("cpu/docker/0123abc", 20_000),
             1,
-            id="its own group",
+            id="version 1, in a group below the root",
         ),
     ],
 )
@@ -78,5 +78,5 @@ def test_a_quota_limits_the_cores(tmp_path: Path, groups: str, files: dict[str, 
     assert available_cores(write_cgroups(tmp_path, groups, files)) == min(CORES, expected)
 
 
-def test_this_machine_has_a_core() -> None:
+def test_a_quota_of_this_machine_leaves_at_least_one_core() -> None:
     assert 1 <= available_cores() <= CORES

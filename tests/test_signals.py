@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM set a flag; a signal that was ignored before stays ignored."""
+"""The first Ctrl-C or SIGTERM sets a flag; a signal that was ignored before stays ignored."""
 
 from __future__ import annotations
 

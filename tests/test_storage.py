@@ -1,4 +1,4 @@
-"""Folders are written atomically and verified when they are read."""
+"""Folders are written atomically and verified when they are read; model folders; the user's cache folder."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TestWriteFolder:
         assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
     @pytest.mark.parametrize("error_number", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT])
-    @pytest.mark.parametrize("failing_call", range(5))
+    @pytest.mark.parametrize("failing_call", range(5))  # three files, the manifest and the folder
     def test_a_failing_disk_leaves_no_files(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error_number: int, failing_call: int
     ) -> None:
@@ -178,7 +178,7 @@ class TestVerifyFolder:
                     verify_folder(tmp_path / "folder")
 
     @pytest.mark.parametrize("name", ["a.bin", "c.txt", "manifest.json"])
-    @pytest.mark.parametrize("keep", [0, 3, -1])
+    @pytest.mark.parametrize("keep", [0, 3, -1])  # how many bytes are kept; -1: all but one
     def test_truncation_is_found_and_named(self, tmp_path: Path, name: str, keep: int) -> None:
         write(tmp_path / "folder")
         path = tmp_path / "folder" / name
@@ -269,6 +269,7 @@ class TestModelFolder:
         with pytest.raises(ModelFolderError, match=r"shortlist\.txt"):
             read_stored_model(model)
 
+    # The card, the shortlist, the card again; after each file its folder.
     @pytest.mark.parametrize("failing_call", range(6))
     def test_an_error_while_a_shortlist_is_stored_leaves_a_valid_model(
         self, model: Path, monkeypatch: pytest.MonkeyPatch, failing_call: int
@@ -360,7 +361,7 @@ class TestModelFolder:
         with pytest.raises(ModelFolderError, match=r"not a jumok model folder .*Received: config\.json"):
             read_model_with_weights(tmp_path)
 
-    def test_a_run_folder_points_to_its_model(self, model: Path) -> None:
+    def test_for_a_folder_with_a_model_in_it_the_error_names_the_model(self, model: Path) -> None:
         with pytest.raises(ModelFolderError, match="Did you mean"):
             read_model_with_weights(model.parent)
 
@@ -371,7 +372,7 @@ class TestModelFolder:
         with pytest.raises(ModelFolderError, match="is a file"):
             read_model_with_weights(tmp_path / "file")
 
-    def test_pickle_is_never_imported(self) -> None:
+    def test_storage_unpickles_nothing(self) -> None:
         files = list(Path(jumok.storage.__path__[0]).glob("*.py"))
         assert len(files) > 1
         for file in files:
@@ -391,7 +392,7 @@ class TestWeights:
     def test_tied_weights_are_stored_once(self) -> None:
         assert set(module_weights(self.tied_module())) == {"a.weight", "a.bias", "b.bias", "stored"}
 
-    def test_loading_is_the_inverse(self) -> None:
+    def test_loaded_weights_equal_the_stored_weights_and_stay_tied(self) -> None:
         one, other = self.tied_module(), self.tied_module()
         load_module_weights(other, module_weights(one))
         for name, tensor in one.state_dict().items():
@@ -517,11 +518,11 @@ class TestDiskErrors:
         with pytest.raises(StorageError, match=r"a\.bin could not be read.*run the same command again"):
             verify_folder(tmp_path / "folder")
 
-    def test_a_folder_is_removed_although_a_killed_process_left_a_half_removed_folder(
+    def test_a_folder_is_removed_although_a_killed_process_has_left_it_half_removed_before(
         self, tmp_path: Path
     ) -> None:
-        """In a container, a new process may have the id of the killed process, so both use the same name."""
-        leftover = tmp_path / f"folder.tmp-removed-{os.getpid()}"
+        """Names of temporary folders are random, so both removals use different names."""
+        leftover = tmp_path / "folder.tmp-removed-123"
         leftover.mkdir()
         (leftover / "file").write_text("half-removed")
         write(tmp_path / "folder")
@@ -583,7 +584,7 @@ def test_the_readme_may_be_edited_and_deleted(tmp_path: Path, card: ModelCard) -
 
 
 class TestUserCache:
-    """The list of checked folders, and who may write to it."""
+    """The list of checked models, which holds their digests, and who may write to it."""
 
     @pytest.fixture(autouse=True)
     def cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -592,7 +593,7 @@ class TestUserCache:
 
     def test_a_digest_is_remembered(self, cache: Path) -> None:
         assert not is_checked("abc")
-        assert not cache.exists()  # a look-up creates no folder
+        assert not cache.exists()  # asking creates no folder
         assert remember_checked("abc")
         assert is_checked("abc")
         assert not is_checked("abcd")
@@ -654,7 +655,7 @@ class TestUserCache:
         cache.chmod(0o1777)
         assert remember_checked("abc")
         assert is_checked("abc")
-        (cache / "checked").chmod(0o1777)  # the folders in it, which jumok makes, must be private
+        (cache / "checked").chmod(0o1777)  # a folder that jumok makes must be private, even if it is sticky
         assert not is_checked("abc")
 
     def test_an_entry_of_the_list_that_others_can_write_is_ignored(self, cache: Path) -> None:

@@ -1,4 +1,4 @@
-"""`jumok compare` from the command line: a small comparison, running it again, errors, Ctrl-C."""
+"""`jumok compare` from the command line: a small comparison, the same command again, errors, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TINY_OPTIONS = [argument for setting in TINY for argument in ("--set", setting)]
 
 @pytest.fixture
 def call(capsys):
-    """(exit code, stdout, stderr) of `jumok compare ARGUMENTS` in this process."""
+    """A function that runs `jumok compare ARGUMENTS` in this process: returns exit code, stdout, stderr."""
 
     def run(*arguments):
         with pytest.raises(SystemExit) as end:
@@ -56,11 +56,11 @@ def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypa
     for row in (first, second):
         assert 0 <= row["bleu_interval"][0] <= row["bleu_interval"][1] <= 100
         assert row["steps"] == 3
-        assert row["peak_memory"] > 50
+        assert row["peak_memory"] > 50  # MB
         assert row["decoding_sentences"] > 0
         assert [point["step"] for point in row["curve"]][-1] == 3
         assert len(row["bleu_by_length"]) == len(result["quarters"]) == 4
-    assert result["sentences"] == 6
+    assert result["sentences"] == 6  # of the test set: a tenth of 60
     assert result["unequal"] == []
     assert "[1/2] recurrent-none" in stderr
     assert "[2/2] recurrent-bahdanau" in stderr
@@ -73,7 +73,7 @@ def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypa
     assert json.loads((out / "compare.json").read_text(encoding="utf-8")) == result
     assert "recurrent-bahdanau" in (out / "report.html").read_text(encoding="utf-8")
 
-    monkeypatch.setattr(subprocess, "Popen", None)  # to start a process would fail
+    monkeypatch.setattr(subprocess, "Popen", None)  # starting a worker would fail
     code, stdout, stderr = call(*arguments, *TINY_OPTIONS)
     assert code == 0, stderr
     assert stderr.count("already finished") == 2
@@ -105,7 +105,7 @@ def test_an_interrupted_comparison_saves_a_checkpoint_and_says_how_to_continue(t
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     ) as process:
         stderr = ""
-        while "parameters" not in stderr:
+        while "parameters" not in stderr:  # this line is shown when training starts
             line = process.stderr.readline()
             assert line, stderr
             stderr += line

@@ -1,4 +1,4 @@
-"""Tasks and training events on the pipe between a comparison and its workers."""
+"""Tasks, training events and errors on the pipe between a comparison and its workers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def through_the_pipe(message):
     ],
     ids=lambda event: type(event).__name__,
 )
-def test_an_event_arrives_as_it_was_sent(event):
+def test_an_event_arrives_unchanged(event):
     assert event_from_message(through_the_pipe(event_to_message(event))) == event
 
 
@@ -94,7 +94,7 @@ def test_there_is_a_message_for_every_kind_of_event():
 
 
 @pytest.mark.parametrize("search", [None, SearchSettings(beam=2, length_penalty=0.6)])
-def test_a_task_arrives_as_it_was_sent(search):
+def test_a_task_arrives_unchanged(search):
     split = Split(Path("out/data"), (("train.tsv", 1.0), ("train-2.tsv", 2.5)), "en", "ko", "f00")
     task = Task("recurrent", Path("out/recurrent"), OVERRIDES, split, "나는 간다.", search)
     received_task = Task.from_message(through_the_pipe(task.to_message()))
@@ -103,7 +103,7 @@ def test_a_task_arrives_as_it_was_sent(search):
     assert dict(received_task.overrides) == dict(OVERRIDES)
 
 
-def test_a_folder_name_that_is_not_utf8_arrives_as_it_was_sent():
+def test_a_folder_name_that_is_not_utf8_arrives_unchanged():
     folder = Path(os.fsdecode(b"mod\xe8le"))
     split = Split(folder / "data", (("train.tsv", 1.0),), "en", "ko", "f00")
     task = Task("recurrent", folder / "recurrent", OVERRIDES, split, "I go.")

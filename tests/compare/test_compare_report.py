@@ -12,17 +12,17 @@ from jumok.plots.charts import WIDTH, Series, line_chart
 from jumok.plots.heat_map import FONTS
 from support.attention_maps import alignment_map
 
-VOID = {"meta"}
+VOID = {"meta"}  # elements of the page that have no end tag
 
 
 class PageChecker(HTMLParser):
-    """Fails on a tag that is not closed in order; collects tags, attributes and texts."""
+    """Fails if a tag is not closed in order; collects tags, names of attributes, and texts."""
 
     def __init__(self) -> None:
         super().__init__()
         self.open_tags: list[str] = []
         self.tags: list[str] = []
-        self.attributes: list[str] = []
+        self.attribute_names: list[str] = []
         self.texts: list[str] = []
 
     def handle_starttag(self, tag, attributes):
@@ -32,7 +32,7 @@ class PageChecker(HTMLParser):
 
     def handle_startendtag(self, tag, attributes):
         self.tags.append(tag)
-        self.attributes.extend(name for name, _ in attributes)
+        self.attribute_names.extend(name for name, _ in attributes)
 
     def handle_endtag(self, tag):
         assert self.open_tags.pop() == tag
@@ -100,8 +100,8 @@ def test_the_page_needs_no_other_file_and_has_a_dark_mode():
     checker = parse_page(page)
     assert "http" not in page
     assert not {"script", "link", "img", "iframe", "a"} & set(checker.tags)
-    assert not {"href", "src", "xlink:href"} & set(checker.attributes)
-    assert not any(name.startswith("on") for name in checker.attributes)
+    assert not {"href", "src", "xlink:href"} & set(checker.attribute_names)
+    assert not any(name.startswith("on") for name in checker.attribute_names)
     assert "@import" not in page
     assert "url(" not in page
     assert "prefers-color-scheme: dark" in page
@@ -114,9 +114,10 @@ def test_all_maps_have_the_same_scale():
     # In both maps white is 2, the largest weight of all: 2 is shown as 1, and 1 as a half.
     assert "나는 → I: 1.0000" in page
     assert "나는 → I: 0.5000" in page
-    plain = make_page(make_row("a", attention=attention_map(0.3)), make_row("b"))
-    assert "나는 → I: 0.3000" in plain
-    assert "white:" not in plain.partition("</style>")[2]
+    # No weight is above 1, so white is 1, and no scale is shown.
+    small = make_page(make_row("a", attention=attention_map(0.3)), make_row("b"))
+    assert "나는 → I: 0.3000" in small
+    assert "white:" not in small.partition("</style>")[2]
 
 
 def test_curves_are_over_steps_if_a_time_is_missing():
@@ -126,9 +127,9 @@ def test_curves_are_over_steps_if_a_time_is_missing():
 
 
 @pytest.mark.parametrize("points", [(), ((5.0, 0.0),), ((1.0, 2.0), (2.0, 2.0)), ((0.0, -3.0), (9e6, 1e-6))])
-def test_odd_curves_are_drawn_inside_the_chart(points):
+def test_curves_of_no_points_one_point_or_extreme_points_stay_inside_the_chart(points):
     chart = line_chart([Series("a", points)], title="t", x_label="steps")
     parse_page(chart)
     assert "nan" not in chart
-    for part in chart.split('cx="')[1:]:
-        assert 0 <= float(part.partition('"')[0]) <= WIDTH
+    for after_cx in chart.split('cx="')[1:]:
+        assert 0 <= float(after_cx.partition('"')[0]) <= WIDTH

@@ -39,7 +39,7 @@ def test_every_sentence_is_in_one_quarter_however_many_there_are():
         assert max(sizes) - min(sizes) <= 1
 
 
-def test_punctuation_marks_count_as_words_as_they_do_in_alignments():
+def test_punctuation_marks_count_as_words_like_in_alignments():
     assert quarters_by_length(["No, I go home."])[0].max_words == 6
 
 
@@ -54,6 +54,8 @@ def test_a_curve_has_the_time_of_the_run_and_the_median_speed(tmp_path):
     ]
     path = tmp_path / "metrics.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    # The time at a validation is that of the last training report, plus the seconds of all validations since.
+    # A validation without a loss is left out.
     assert read_curve(path) == ((CurvePoint(40, 5.5, 2.5, 10.0), CurvePoint(41, 6.0, 2.4, 11.0)), 300.0)
     path.write_text(json.dumps(records[2]) + "\n", encoding="utf-8")
     assert read_curve(path) == ((CurvePoint(40, None, 2.5, 10.0),), None)
@@ -101,7 +103,7 @@ def test_a_system_result_is_read_back_whole_or_not_at_all(tmp_path):
 def test_a_result_of_an_older_format_is_computed_again(tmp_path):
     write_system_result(tmp_path, make_system_result())
     content = read_json_with_checksum(tmp_path / "outcome.json")
-    content["pieces"] = content.pop("tokens")
+    content["pieces"] = content.pop("tokens")  # the old name
     (tmp_path / "outcome.json").write_bytes(json_with_checksum(content))
     assert read_system_result(tmp_path) is None
 
@@ -114,7 +116,7 @@ def test_the_largest_peak_of_all_processes_is_stored(tmp_path):
     assert 2**20 < peak_memory() < 2**40
 
 
-def test_a_result_is_json_without_the_maps_and_a_table_in_markdown():
+def test_a_result_becomes_json_without_maps_and_a_table_in_markdown():
     row = Row(
         name="a",
         bleu=12.34,

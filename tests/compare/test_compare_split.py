@@ -1,4 +1,4 @@
-"""The three sets of a comparison: nothing leaks, and a repeated command reads the same sets."""
+"""Training, validation and test set of a comparison: no sentence is in two sets; each is written once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.picture_files import write_captions
 
 
 def with_copies(lines):
-    """Every line, and a copy of it with a capital, a full stop and another translation."""
+    """Return the lines, and a copy of each line with a capital, a full stop and another translation."""
     return [
         *lines,
         *((f"{source.capitalize()}.", f"{target} bitte", links) for source, target, links in lines),
@@ -41,7 +41,7 @@ def test_copies_of_a_sentence_stay_in_one_set(tmp_path):
     assert not valid & test
     counts = [sum(1 for _ in open_corpus(path).pairs()) for path in set_files(split)]
     assert sum(counts) == 200
-    assert all(10 <= count <= 20 for count in counts[1:]), counts
+    assert all(10 <= count <= 20 for count in counts[1:]), counts  # at most a tenth of the 200 pairs
     assert (split.source_language, split.target_language) == ("en", "de")
 
 
@@ -54,7 +54,7 @@ def test_alignments_are_copied(tmp_path):
     assert [str(pair.alignment) for pair in pairs] == [gold[pair.source] for pair in pairs]
 
 
-def test_the_order_of_the_pairs_does_not_matter_and_a_repetition_changes_nothing(tmp_path):
+def test_sets_do_not_depend_on_the_order_of_the_pairs_and_are_not_written_again(tmp_path):
     lines = digit_lines(80)
     in_order = [str(write_tsv(tmp_path / "p.tsv", lines))]
     in_reverse = [str(write_tsv(tmp_path / "q.tsv", lines[::-1]))]
@@ -64,11 +64,12 @@ def test_the_order_of_the_pairs_does_not_matter_and_a_repetition_changes_nothing
     before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in set_files(split)]
     assert split_pairs(in_order, out=tmp_path / "one") == split
     assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in set_files(split)] == before
-    assert [path.name for path in (tmp_path / "one").iterdir()] == ["data"]  # and nothing temporary
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["data"]  # no temporary folder is left
 
 
 def test_a_test_set_that_is_given_is_used_and_not_trained_on(tmp_path):
     lines = digit_lines(60)
+    # Five of the sentences, and one that is not among the pairs.
     test = write_tsv(tmp_path / "t.tsv", [*lines[:5], ("twenty", "zwanzig", "0-0")])
     pairs = write_tsv(tmp_path / "p.tsv", lines)
     split = split_pairs([str(pairs)], out=tmp_path / "out", test=[str(test)])
@@ -79,7 +80,7 @@ def test_a_test_set_that_is_given_is_used_and_not_trained_on(tmp_path):
     assert not (train | valid) & sentence_keys(split.test)
 
 
-def test_no_held_out_set_is_larger_than_allowed(tmp_path):
+def test_no_held_out_set_is_larger_than_max_held_out(tmp_path):
     pairs = write_tsv(tmp_path / "p.tsv", digit_lines(200))
     split = split_pairs([str(pairs)], out=tmp_path / "out", max_held_out=7)
     assert [len(sentence_keys(path)) for path in set_files(split)] == [186, 7, 7]
@@ -140,6 +141,6 @@ def test_a_picture_with_several_captions_is_copied_once(tmp_path, monkeypatch):
     assert len(copied) == len(set(copied)) == 40
 
 
-def test_the_chosen_sentence_has_the_median_length():
+def test_the_default_sentence_of_a_comparison_has_the_median_length():
     assert median_length_source([Pair("a b c d e", ""), Pair("a", ""), Pair("a b c", "")]) == "a b c"
     assert median_length_source([Pair("a", "")]) == "a"

@@ -19,7 +19,7 @@ from jumok.errors import RecipeError
 STEPS = {"training.steps": 3}
 
 
-def test_specs_become_named_overrides_with_the_mechanism_at_its_sites():
+def test_a_spec_names_a_system_and_sets_its_mechanism_at_every_site_that_supports_it():
     specs = ["recurrent:none", "recurrent:luong-dot", "transformer:efficient", "transformer:restricted"]
     systems = make_systems(specs, settings={**STEPS, "model.width": 32})
     assert [system.name for system in systems] == [

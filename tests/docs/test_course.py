@@ -1,4 +1,4 @@
-"""Every page of the course has every element of `ELEMENTS`, in both languages."""
+"""Every page of the course (docs/explain) has every element of `ELEMENTS`, in both languages."""
 
 from __future__ import annotations
 

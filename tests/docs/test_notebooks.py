@@ -22,6 +22,7 @@ def code_cells(path: Path) -> list[str]:
 
 
 def with_little_training(code: str) -> str:
+    """Return the code with seconds of training, on few pairs: the notebooks generate 20_000."""
     code = re.sub(r"^MINUTES = \d+", f"MINUTES = {MINUTES}", code, flags=re.M)
     return code.replace("20_000", str(PAIRS))
 

@@ -12,6 +12,7 @@ import pytest
 
 PROJECT = Path(__file__).parent.parent.parent
 LANGUAGES = {"en": ".", "ko": "ko"}
+"""Language → folder of its pages in the site."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.medium
-def test_both_languages_are_built_and_stay_on_the_site(site: Path) -> None:
+def test_both_languages_are_built_and_their_pages_load_and_link_only_files_that_exist(site: Path) -> None:
     pages = sorted(site.glob("**/*.html"))
     assert len(pages) > 80
     for page in pages:
@@ -57,12 +58,12 @@ def test_formulas_are_mathml(site: Path) -> None:
     for page in site.glob("**/explain/*.html"):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"\\(?:frac|begin|tanh|mathrm|mid)\b|\$<code|\$`", text), page
-        assert "<mi>&</mi>" not in text, page  # an alignment mark that was taken for a symbol
+        assert "<mi>&</mi>" not in text, page  # & aligns equations; it must not be shown as a symbol
 
 
 @pytest.mark.medium
 def test_emphasis_is_rendered(site: Path) -> None:
-    """Markdown does not close **−∞** before a Korean particle; the asterisks would be shown."""
+    """In Markdown, the second ** of `**−∞**는` does not end the emphasis, so the asterisks would be shown."""
     for page in sorted(site.glob("ko/**/*.ko.html")):
         text = page.read_text(encoding="utf-8")
         prose = re.sub(r"<(pre|code|script|style|math)\b.*?</\1>", "", text, flags=re.S)

@@ -1,4 +1,4 @@
-"""A page x.md and its Korean page x.ko.md have the same parts, formulas, numbers and code.
+"""A page x.md and its Korean page x.ko.md have the same headings, code, formulas, numbers, tables and links.
 
 Korean pages and strings use the Korean words of the glossary in CONTRIBUTING.md.
 """
@@ -71,7 +71,7 @@ def korean_page(english: Path) -> Path:
 
 
 def first_column(line: str) -> str:
-    """The code of an indented line. Text after it, separated by two spaces, may be translated."""
+    """Return the code of an indented line. Text after two or more spaces may be translated."""
     return re.split(r" {2,}", line.strip())[0]
 
 
@@ -85,10 +85,12 @@ def with_digits(prose: str) -> str:
 
 
 def numbers_in_words(english: Path) -> set[str]:
-    """Numbers that an English page writes as words. The Korean page may write them in digits: 5분."""
+    """Return the numbers that an English page has as words. The Korean page may have digits: 5분."""
     words = set(re.findall(r"[a-z]+", english.read_text(encoding="utf-8").lower()))
-    whole = {str(value) for value, word in enumerate(WORDS, 1) if word in words}
-    return whole | {part for word, value in FRACTIONS.items() if word in words for part in ("1", str(value))}
+    integers = {str(value) for value, word in enumerate(WORDS, 1) if word in words}
+    return integers | {
+        part for word, value in FRACTIONS.items() if word in words for part in ("1", str(value))
+    }
 
 
 def remove_comments(code: str) -> str:
@@ -109,10 +111,11 @@ def test_every_page_is_in_both_languages() -> None:
 def test_a_korean_page_has_the_same_parts_as_the_english_page(korean: Path) -> None:
     english = korean.with_name(korean.name.replace(".ko.md", ".md"))
     actual, expected = parts(korean), parts(english)
+    # A number that the English page has only as a word does not count on the Korean page.
     only_in_words = numbers_in_words(english) - set(expected["numbers"])
     actual["numbers"] = [number for number in actual["numbers"] if number not in only_in_words]
-    for what in expected:
-        assert actual[what] == expected[what], f"{what} of {korean.name} differ from those of {english.name}"
+    for part in expected:
+        assert actual[part] == expected[part], f"{part} of {korean.name} differ from those of {english.name}"
 
 
 @pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
@@ -135,7 +138,7 @@ def test_korean_uses_the_words_of_the_glossary(korean: Path) -> None:
 
 @pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_a_korean_page_does_not_link_to_itself_by_name(korean: Path) -> None:
-    """The link to the English page must not be "translated" too."""
+    """Its link to the English page must lead to x.md; a translator may have changed it to x.ko.md."""
     targets = [target.partition("#")[0] for target in LINK.findall(korean.read_text(encoding="utf-8"))]
     assert korean.name not in [target for target in targets if "/" not in target]
 
@@ -146,11 +149,11 @@ def test_differences_are_detected(tmp_path: Path) -> None:
     korean.write_text("# 가\n\n120만 개 중 $`W_Q`$ 3개.\n\n```py\nprint(1)  # 하나\n```\n", encoding="utf-8")
     assert parts(english) == parts(korean)
     korean.write_text("# 가\n\n12만 개 중 $`W_K`$ 3개.\n\n```py\nprint(2)\n```\n", encoding="utf-8")
-    differing = {what for what, value in parts(korean).items() if value != parts(english)[what]}
-    assert differing == {"code and formulas", "code and formulas in text", "numbers"}
+    different_parts = {part for part, value in parts(korean).items() if value != parts(english)[part]}
+    assert different_parts == {"code and formulas", "code and formulas in text", "numbers"}
 
 
-def test_words_may_become_digits(tmp_path: Path) -> None:
+def test_numbers_in_words_and_fractions_are_found(tmp_path: Path) -> None:
     english = tmp_path / "x.md"
     english.write_text("Five minutes, a tenth of the rate.", encoding="utf-8")
     assert numbers_in_words(english) == {"5", "1", "10"}

@@ -1,10 +1,11 @@
-"""Runs the commands of each page of PAGES_TO_RUN in order, in an empty folder per page.
+"""The commands and the Python code of the documentation run, and its links and pictures are up to date.
 
-Blocks marked `sh` and `python` run, except those below `<!-- not run: reason -->`. Training time and
-number of pairs are reduced. Links to files must not be dead.
+The blocks `sh` and `python` of each page of PAGES_TO_RUN run in order, except those below
+`<!-- not run: reason -->`. Each page has a folder of its own, which at first has only the files that
+FILES_OF_READER lists. Training time and number of pairs are reduced.
 
-In docs/explain each Python block is run separately in this process. A `text` block directly below it is its
-expected output. Training commands of docs/explain run only up to the check of their model.
+In docs/explain each Python block runs separately, in this process. A `text` block directly below a Python
+block is its expected output. Training commands of docs/explain run only up to the check of their model.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ OUTPUT_BELOW = re.compile(r"\s*^```text\n(?P<text>.*?)^```", re.M | re.S)
 
 @dataclass(frozen=True)
 class Block:
+    """A fenced block of a page."""
+
     language: str
     text: str
     line: int
@@ -90,7 +93,10 @@ def blocks_to_run(page: str) -> list[Block]:
 
 
 def with_little_training(text: str) -> str:
-    """Return the same commands with seconds of training, whether a time was given or not, and few pairs."""
+    """Return the same commands with few pairs and a few seconds of training.
+
+    `jumok train` without --minutes gets this option too.
+    """
     text = re.sub(r"(--count[ =])(\d+)", lambda match: f"{match[1]}{min(int(match[2]), MAX_PAIRS)}", text)
     text = re.sub(r"(--minutes[ =]|\bminutes=)[\d.]+", rf"\g<1>{MINUTES}", text)
     return re.sub(
@@ -148,13 +154,14 @@ def test_links_are_not_dead(name: str) -> None:
     assert dead == [], f"{name} has dead links: {dead}"
 
 
-def test_files_named_in_contributing_exist() -> None:
+def test_sources_and_tests_that_contributing_names_exist() -> None:
+    """`tests/test_architecture.py` checks the other paths in the tables of the page."""
     page = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     page = re.sub(
         r"^### An exercise.*?(?=^##|\Z)", "", page, flags=re.M | re.S
     )  # the reader creates the file of the exercise
-    named = re.findall(r"`((?:src|tests)/[\w./]*)`", page)
-    missing = [path for path in named if not (PROJECT / path).exists()]
+    paths = re.findall(r"`((?:src|tests)/[\w./]*)`", page)
+    missing = [path for path in paths if not (PROJECT / path).exists()]
     assert missing == [], f"CONTRIBUTING.md names missing files: {missing}"
 
 
@@ -164,7 +171,7 @@ def test_pictures_of_the_korean_readme_are_described_in_korean() -> None:
     assert [text for text in descriptions if re.search(r"[A-Za-z]{3}", text)] == []
 
 
-# --- The explanations ---------------------------------------------------------------------------------------
+# --- The pages of docs/explain ------------------------------------------------------------------------------
 
 
 def run_python_block(block: Block, name: str) -> str:
@@ -238,7 +245,7 @@ WEIGHT = re.compile(r"<title>(?P<words>[^<]*): (?P<weight>\d\.\d{4})</title>")
 
 
 def weights_in(picture: str) -> dict[str, list[float]]:
-    """Return the weights of a picture by the words that they connect."""
+    """Return the attention weights in the titles of an SVG picture, by the words that they connect."""
     weights: dict[str, list[float]] = {}
     for cell in WEIGHT.finditer(picture):
         weights.setdefault(cell["words"], []).append(float(cell["weight"]))
@@ -247,7 +254,7 @@ def weights_in(picture: str) -> dict[str, list[float]]:
 
 def draw_again(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Run a script of docs/explain, check that every picture that it draws is on a page, and return them."""
-    monkeypatch.syspath_prepend(EXPLAIN)  # where Python looks if the script is started by itself
+    monkeypatch.syspath_prepend(EXPLAIN)  # as Python does for a script that is started with `python`
     runpy.run_path(str(EXPLAIN / script))["draw_all"](folder)
     pages = "".join((PROJECT / name).read_text(encoding="utf-8") for name in EXPLAIN_PAGES)
     drawn = sorted(folder.glob("*.svg"))
@@ -256,7 +263,9 @@ def draw_again(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> li
     return drawn
 
 
-def test_pictures_are_up_to_date_and_on_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_of_weights_are_up_to_date_and_on_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The words must be equal; weights may differ in the last digit between processors."""
     for path in draw_again("draw_pictures.py", tmp_path, monkeypatch):
         stored, new = EXPLAIN / "pictures" / path.name, weights_in(path.read_text(encoding="utf-8"))
@@ -270,7 +279,7 @@ NUMBER = re.compile(r"\d+\.?\d*")
 
 
 @pytest.mark.parametrize("script", ["draw_concepts.py", "draw_diagrams.py"])
-def test_drawings_of_ideas_are_up_to_date_and_on_a_page(
+def test_drawings_without_weights_are_up_to_date_and_on_a_page(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for path in draw_again(script, tmp_path, monkeypatch):
@@ -281,13 +290,15 @@ def test_drawings_of_ideas_are_up_to_date_and_on_a_page(
         new_numbers, stored_numbers = (
             [float(number) for number in NUMBER.findall(picture)] for picture in (new, stored)
         )
-        assert new_numbers == pytest.approx(stored_numbers, abs=0.11), path.name  # a tenth of a pixel
+        assert new_numbers == pytest.approx(stored_numbers, abs=0.11), (
+            path.name
+        )  # rounded to a tenth of a pixel
 
 
 LATIN_LABEL = re.compile(r"<text[^>]*>([^<]*[A-Za-z]{3}[^<]*)</text>")
 
 
-def test_every_label_of_a_picture_has_a_korean_version() -> None:
+def test_every_label_of_a_korean_picture_is_in_korean() -> None:
     """In a Korean picture only words of example sentences, names and symbols are written in Latin letters."""
     allowed_words = set(WORDS_OF_EXAMPLES.split())
     for path in (EXPLAIN / "pictures").glob("*.ko.svg"):
@@ -296,6 +307,7 @@ def test_every_label_of_a_picture_has_a_korean_version() -> None:
             assert not unknown, f"{path.name}: {text} is not in docs/explain/korean_labels.py"
 
 
+# "Zhangg" and "Smole" are misspelled names that the picture look-up-names looks up.
 WORDS_OF_EXAMPLES = """
     home now read two books the library today It is in this spirit that majority of American governments have
     passed new laws since making registration or voting process more difficult The Law will never perfect but
@@ -407,7 +419,7 @@ def test_an_error_in_a_block_has_the_line_number_of_the_page() -> None:
         ("jumok translate runs/mine/model", "jumok translate runs/mine/model"),
     ],
 )
-def test_commands_get_little_training(original: str, reduced: str) -> None:
+def test_training_time_and_pairs_of_a_command_are_reduced(original: str, reduced: str) -> None:
     assert with_little_training(original) == reduced
 
 

@@ -1,6 +1,7 @@
-"""Glossaries, measured on the demo's model: terms that the model has never seen, with the right particles.
+"""Glossaries and protected strings, measured on the demo's model.
 
-The 90 sentences have one term each. The reference is the corpus's own translation with the term in it.
+The model has never seen the translations in the glossary, which need the right particles. The 90 sentences
+have one term each. The reference is the corpus's translation with the translation in the glossary inserted.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TERMS = {
 }
 """A word of the corpus → the model's own translation of this word, and its translation in the glossary."""
 GLOSSARY = jumok.Glossary({term: glossary_word for term, (_, glossary_word) in TERMS.items()})
-PROTECTED = (
+PROTECTED_STRINGS = (
     "https://example.com/a?b=1&c=2",
     "www.jumok.org/x",
     "first.last+tag@mail.example.co.kr",
@@ -55,7 +56,7 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> jumok.Translator:
 
 
 def sentences_with_a_term(count: int) -> list[tuple[str, str, str]]:
-    """Return (source, target, term) of sentences with one term, whose translation has the model's word."""
+    """Return (source, target, term) of sentences with one term, whose target has the model's word for it."""
     sentences = []
     for pair in generate("test", 10_000):
         terms = [match[0] for match in re.finditer(r"\w+", pair.source) if match[0] in TERMS]
@@ -77,7 +78,9 @@ def with_term(target: str, term: str) -> str:
     return re.sub(f"{model_word}([가-힣]*)", replace, target)
 
 
-def test_terms_are_present_and_most_translations_equal_the_reference(translator: jumok.Translator) -> None:
+def test_translations_have_the_words_of_the_glossary_and_most_equal_the_reference(
+    translator: jumok.Translator,
+) -> None:
     sentences = sentences_with_a_term(90)
     sources = [source for source, _, _ in sentences]
     texts = [translation.text for translation in translator.translate(sources, glossary=GLOSSARY)]
@@ -89,7 +92,9 @@ def test_terms_are_present_and_most_translations_equal_the_reference(translator:
     assert sum(equals_reference) >= 0.9 * len(sentences)
 
 
-def test_sentences_without_terms_stay_as_they_are(translator: jumok.Translator) -> None:
+def test_a_glossary_does_not_change_translations_of_sentences_without_its_terms(
+    translator: jumok.Translator,
+) -> None:
     sources = [pair.source for pair in generate("test", 500)]
     plain = translator.translate(sources, protect=False)
     assert translator.translate(sources, glossary=jumok.Glossary({"zebra": "얼룩말"})) == plain
@@ -99,7 +104,10 @@ def test_200_lines_keep_their_addresses_and_placeholders(translator: jumok.Trans
     generator = random.Random(3)
     lines, expected_strings = [], []
     for pair in generate("test", 200):
-        words, strings = pair.source.split(), generator.sample(PROTECTED, generator.choice([1, 1, 2, 3]))
+        words, strings = (
+            pair.source.split(),
+            generator.sample(PROTECTED_STRINGS, generator.choice([1, 1, 2, 3])),
+        )
         for string in strings:
             words.insert(generator.randrange(len(words)), string)
         lines.append(" ".join(words))

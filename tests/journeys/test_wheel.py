@@ -31,20 +31,20 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [packages] = (folder / "environment" / "lib").glob("python*/site-packages")
     with zipfile.ZipFile(wheel) as archive:  # as pip installs it, without its dependencies
         archive.extractall(packages)
-    # This file adds the packages of the development environment, but not jumok: Python ignores the .pth files
-    # in a folder that is added in this way, and one of them names the sources of jumok.
-    (packages / "dependencies.pth").write_text(f"{_dependencies()}\n", encoding="utf-8")
+    # dependencies.pth adds the packages of the environment that runs this test. A .pth file there names the
+    # sources of jumok, but they are not added: Python ignores .pth files in a folder that a .pth file adds.
+    (packages / "dependencies.pth").write_text(f"{_folder_of_dependencies()}\n", encoding="utf-8")
     return folder / "environment" / "bin" / "python"
 
 
-def _dependencies() -> str:
+def _folder_of_dependencies() -> str:
     import torch
 
     return str(Path(torch.__file__).parents[1]) if torch.__file__ else sysconfig.get_path("purelib")
 
 
 def environment() -> dict[str, str]:
-    """The variables of this process, without the path to the sources that a developer may have set."""
+    """The variables of this process, without PYTHONPATH, which a developer may have set to the sources."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 

@@ -40,9 +40,9 @@ PAIRS, TEXT, WRITTEN = "pairs.en-ko.tsv", "text.en.txt", "half-way/written.toml"
 ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 KOREAN = ["영", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구"]
 
-# These settings were renamed later: text.pieces, training.longest, search.longest, model.places and the
-# option `longest` of a mechanism. Their values here differ from the defaults, so that the tests notice if a
-# value is lost.
+# Later these settings were renamed: text.pieces, model.places, search.longest, the option `longest` of a
+# mechanism, and longest, warmup, average and ema of `training`. Their values in this file differ from the
+# defaults, so that the tests notice if a value is lost.
 COMMON = {
     "text.pieces": 80,
     "text.byte_fallback": False,
@@ -187,7 +187,7 @@ def main() -> None:
     expected = {
         "translators": {name: translations(name) for name in TRANSLATORS},
         "language-model": completions(),
-        "scores": {name: score_of_text(name) for name in TEXT_MODELS},
+        "scores": {name: scores_of_text(name) for name in TEXT_MODELS},
     }
     Path("expected.json").write_text(
         json.dumps(expected, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
@@ -275,7 +275,7 @@ def written_recipe() -> Any:
 
 
 def interrupt(name: str, **settings: Any) -> None:
-    """Train, and interrupt the run as Ctrl-C does when the first checkpoint is saved."""
+    """Train, and interrupt the run as Ctrl-C does, when the first checkpoint has been saved."""
     saved = False
     for event in jumok.training_events(PAIRS, out=f"half-way/{name}", **settings):
         if type(event).__name__ == "Saved" and not saved:
@@ -284,9 +284,9 @@ def interrupt(name: str, **settings: Any) -> None:
 
 
 def kill(name: str, **settings: Any) -> None:
-    """Train, and stop some steps after the first checkpoint.
+    """Train, and abandon the run some steps after the first checkpoint, as if its process were killed.
 
-    These steps are lost, although metrics.jsonl contains their lines.
+    The steps after the checkpoint are lost, although metrics.jsonl contains their lines.
     """
     saved = False
     events = jumok.training_events(PAIRS, out=f"half-way/{name}", **settings)
@@ -303,7 +303,7 @@ def kill(name: str, **settings: Any) -> None:
 def translations(name: str) -> dict[str, Any]:
     """Return sentences whose translations are the same for every engine, batch and number of threads."""
     translators = {engine: model for engine in ("torch", "ctranslate2") if (model := load(name, engine))}
-    lines = [line for source in candidates() if (line := certain_line(translators, source))]
+    lines = [line for source in candidate_sources() if (line := certain_line(translators, source))]
     short, long = (
         [line for line in lines if (". " in line["source"]) == is_long] for is_long in (False, True)
     )
@@ -315,7 +315,7 @@ def translations(name: str) -> dict[str, Any]:
     return {"engines": list(translators), "lines": selected}
 
 
-def candidates() -> list[str]:
+def candidate_sources() -> list[str]:
     """Return new sentences, and lines of three new sentences. These lines are too long and must be split."""
     known = {line.split("\t")[0] for line in Path(PAIRS).read_text(encoding="utf-8").splitlines()}
     new = [english(digits) for digits in digit_rows(80, seed=2) if english(digits) not in known]
@@ -332,15 +332,16 @@ def load(name: str, engine: str) -> jumok.Translator | None:
 
 
 def certain_line(translators: dict[str, jumok.Translator], source: str) -> dict[str, Any] | None:
-    """Return a line of expected.json, or None if engines disagree or another translation is close."""
-    beams = {translator.translate([source])[0].text for translator in translators.values()}
-    greedy = {translator.translate([source], beam=1)[0].text for translator in translators.values()}
+    """Return a line of expected.json; None if engines disagree or the second-best score is too close."""
+    beam_texts = {translator.translate([source])[0].text for translator in translators.values()}
+    greedy_texts = {translator.translate([source], beam=1)[0].text for translator in translators.values()}
     best = translators["torch"].translate([source], n_best=4)[0]
-    others = [score for _, score in best.alternatives]
-    if len(beams) > 1 or len(greedy) > 1 or any(best.score - score < MIN_SCORE_GAP for score in others):
+    other_scores = [score for _, score in best.alternatives]
+    is_close = any(best.score - score < MIN_SCORE_GAP for score in other_scores)
+    if len(beam_texts) > 1 or len(greedy_texts) > 1 or is_close:
         return None
     score = round(best.score, 4)
-    return {"source": source, "beam": beams.pop(), "greedy": greedy.pop(), "score": score}
+    return {"source": source, "beam": beam_texts.pop(), "greedy": greedy_texts.pop(), "score": score}
 
 
 def require_independence_of_batches(name: str, lines: list[dict[str, Any]]) -> None:
@@ -378,7 +379,7 @@ def completions() -> list[dict[str, str]]:
     ]
 
 
-def score_of_text(name: str) -> dict[str, Any]:
+def scores_of_text(name: str) -> dict[str, Any]:
     """Return the output of `jumok evaluate` for a text model."""
     return json.loads(run_command("evaluate", f"models/{name}", TEXT, "--json"))
 

@@ -22,12 +22,12 @@ from jumok.analysis.json_format import explanation_from_json, explanation_to_jso
 
 HERE = Path(__file__).resolve().parent
 PAIRS, TEXT = HERE / "pairs.en-ko.tsv", HERE / "text.en.txt"
-RECIPE = HERE / "half-way" / "written.toml"
+RECIPE = HERE / "half-way" / "written.toml"  # of the run `written`, with old names of settings
 EXPECTED = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
 TRANSLATORS: dict[str, dict[str, Any]] = EXPECTED["translators"]
 CONVERTIBLE = [name for name, stored in TRANSLATORS.items() if "ctranslate2" in stored["engines"]]
 TEXT_MODELS = list(EXPECTED["scores"])
-INTERRUPTED_RUNS = ["single", "team", "written", "encoder-from"]
+INTERRUPTED_RUNS = ["single", "team", "written", "encoder-from"]  # `make_interrupted_runs` describes them
 STOPPED_AT, STEPS = 40, 80
 
 # Old names of renamed settings, each with a value that differs from that of the run `written`.
@@ -101,7 +101,7 @@ def test_every_stored_model_is_tested() -> None:
 
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_stored_model_gives_the_expected_translations(name: str) -> None:
-    """The longest lines are split at `training.longest` tokens. Without the split, the texts would differ."""
+    """Lines of more than `training.longest` tokens are split. Without the split, the texts would differ."""
     translator = jumok.load(model_folder(name), engine="torch")
     assert translate_sources(translator, name) == expected_values(name, "beam")
     assert translate_sources(translator, name, beam=1) == expected_values(name, "greedy")
@@ -124,6 +124,7 @@ def test_a_stored_model_runs_on_ctranslate2(name: str) -> None:
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_a_stored_shortlist_is_used(engine: str) -> None:
+    """The expected translations do not change with it."""
     translator = jumok.load(model_folder("transformer"), engine=engine, cores=1, shortlist=True)
     assert translate_sources(translator, "transformer") == expected_values("transformer", "beam")
 
@@ -166,7 +167,7 @@ def test_the_stored_language_model_gives_the_expected_completions() -> None:
 
 @pytest.mark.parametrize("name", TEXT_MODELS)
 def test_a_stored_text_model_has_the_expected_loss(name: str, tmp_path: Path, call: Call) -> None:
-    """The loss depends on every weight. The long line is left out because of `training.longest`."""
+    """The loss depends on every weight. A line of more than `training.longest` tokens is left out."""
     text = tmp_path / TEXT.name
     too_long = " ".join(["one two three four"] * 4) + ".\n"
     text.write_text(TEXT.read_text(encoding="utf-8") + too_long, encoding="utf-8")
@@ -176,7 +177,7 @@ def test_a_stored_text_model_has_the_expected_loss(name: str, tmp_path: Path, ca
     assert scores["left_out"] == 1
     for key in ("task", "sentences", "tokens"):
         assert scores[key] == stored_scores[key]
-    # The first word of a line can only be guessed, so accuracy varies a little.
+    # The first word of a line can only be guessed, so the accuracy differs a little between machines.
     assert scores["accuracy"] == pytest.approx(stored_scores["accuracy"], abs=0.02)
     assert scores["loss"] == pytest.approx(stored_scores["loss"], abs=1e-3)
 
@@ -216,7 +217,7 @@ def assert_resumed_and_finished(name: str, copy_of_runs: Path, call: Call) -> No
 @pytest.mark.medium
 @pytest.mark.parametrize("name", INTERRUPTED_RUNS)
 def test_a_stored_run_resumes_and_finishes(name: str, copy_of_runs: Path, call: Call) -> None:
-    """The command needs no settings, and the model that `encoder_from` names need not exist any more."""
+    """The command sets nothing. The model that `model.encoder_from` names is not needed again."""
     result = call("train", copy_of_runs / PAIRS.name, "--out", copy_of_runs / "half-way" / name)
     assert result.code == 0, result.err
     assert_resumed_and_finished(name, copy_of_runs, call)
@@ -237,7 +238,7 @@ def test_a_run_resumes_with_its_recipe_in_old_names(copy_of_runs: Path, call: Ca
 @IGNORE_OLD_NAME_WARNINGS
 @pytest.mark.parametrize("setting", DIFFERENT_VALUES)
 def test_an_old_name_with_a_different_value_is_refused(setting: str, copy_of_runs: Path, call: Call) -> None:
-    """If the setting were ignored because its name is old, the run would resume."""
+    """If jumok ignored a setting because its name is old, the run would resume."""
     run, recipe = copy_of_runs / "half-way" / "written", copy_of_runs / "half-way" / RECIPE.name
     result = call("train", copy_of_runs / PAIRS.name, "--out", run, "--recipe", recipe, "--set", setting)
     assert result.code == 2, result.err

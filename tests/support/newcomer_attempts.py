@@ -365,7 +365,7 @@ TEST_OF_FAULT: dict[str, str] = {
     "A5": "tests/evaluation/test_scores.py::test_a_score_does_not_depend_on_installed_packages",
     "B1": "tests/cli/test_cli_newcomer.py::test_an_interrupted_run_can_be_used_finished_and_trained_further",
     "B2": "tests/training/test_parallel.py::"
-    "test_the_faster_number_of_processes_is_measured_explained_and_stored",
+    "test_the_number_of_processes_is_chosen_by_measurement_explained_and_stored",
     "B3": "tests/cli/test_cli_newcomer.py::test_the_readme_installs_the_build_of_pytorch_for_cpus_first",
     "B4": "tests/cli/test_cli_newcomer.py::test_a_translation_memory_is_trained_on",
     # Attempts 2, 14, 15, 20 and `check swapped.en-ko.tsv`.

@@ -1,13 +1,14 @@
-"""Trains, gets killed, resumes and reports the result; `test_kill.py` runs it as a separate process.
+"""Trains in forks that kill themselves, resumes and reports the results. `test_kill.py` starts this program.
 
     python kill_driver.py FOLDER < scenarios.json > results.json
 
 A scenario is one command, or it has a list of `commands`. A command has a list of `kills` and optional
-`settings`. A command with `finish` runs `jumok finish` instead of training. Each kill happens in a fork of
-this process, which has imported everything already, so a run takes one second instead of five. A fork sends
-itself a signal at the N-th call of a function: before the call, after it, or (for writes) in the middle of
-it. If a kill has an error number instead of a signal, the call raises an OSError with this number. If no fork
-has finished the run, a last fork runs it to the end. With `rerun: false` there is no last fork.
+`settings`. A command with `finish` runs `jumok finish` instead of training. A command runs once per kill,
+each time in a fork of this process, which has imported everything already, so a run takes one second instead
+of five. The fork sends itself the signal of the kill at call number `at` of the function `call`: before the
+call, after the call, or in the middle of a write. If the kill has an error number instead of a signal, the
+call raises an OSError with this number. If none of these forks has finished the run, a last fork runs the
+command to its end, except with `rerun: false`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ CALLS: dict[str, int] = dict.fromkeys(FUNCTIONS, 0)
 
 
 def count_calls(call: str, kill: dict[str, Any] | None) -> None:
-    """Count the calls of a function; if `kill` names one of them, kill this process or fail there."""
+    """Count the calls of a function. At the call that `kill` names, send the signal or raise the error."""
     module, name = FUNCTIONS[call]
     real = getattr(module, name)
 
@@ -76,12 +77,12 @@ def count_calls(call: str, kill: dict[str, Any] | None) -> None:
 
 
 def validated_steps(metrics: Path) -> list[int]:
-    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
-    return [row["step"] for row in rows if row["kind"] == "validation"]
+    records = [json.loads(line) for line in metrics.read_text().splitlines()]
+    return [record["step"] for record in records if record["kind"] == "validation"]
 
 
-def train_in_fork(out: Path, command: dict[str, Any], kill: dict[str, Any] | None) -> dict[str, Any]:
-    """Run one training process; return its exit status and its report."""
+def run_in_fork(out: Path, command: dict[str, Any], kill: dict[str, Any] | None) -> dict[str, Any]:
+    """Run the command in a fork; return how the fork ended, and its report."""
     report = out.with_suffix(".report")
     report.unlink(missing_ok=True)
     child = os.fork()
@@ -90,7 +91,7 @@ def train_in_fork(out: Path, command: dict[str, Any], kill: dict[str, Any] | Non
         try:
             for call in FUNCTIONS:
                 count_calls(call, kill)
-            code = _train(out, command, report)
+            code = run_command(out, command, report)
         except BaseException as error:
             report.write_text(json.dumps({"error": type(error).__name__}))
             traceback.print_exc()
@@ -101,7 +102,8 @@ def train_in_fork(out: Path, command: dict[str, Any], kill: dict[str, Any] | Non
     return {"killed": os.WIFSIGNALED(status), "code": os.waitstatus_to_exitcode(status), **reported}
 
 
-def _train(out: Path, command: dict[str, Any], report: Path) -> int:
+def run_command(out: Path, command: dict[str, Any], report: Path) -> int:
+    """Train, or finish the run; write a report at the end. Return the exit status."""
     warned: list[str] = []
     settings = {**SETTINGS, **command.get("settings", {})}
     training = training_events(digit_corpus(300), out=out, **settings)
@@ -118,9 +120,9 @@ def _train(out: Path, command: dict[str, Any], report: Path) -> int:
 def run_scenario(out: Path, scenario: dict[str, Any]) -> dict[str, Any]:
     ends: list[dict[str, Any]] = []
     for command in scenario.get("commands", [scenario]):
-        command_ends = [train_in_fork(out, command, kill) for kill in command.get("kills", [])]
+        command_ends = [run_in_fork(out, command, kill) for kill in command.get("kills", [])]
         if command.get("rerun", True) and not any(end.get("reason") == "done" for end in command_ends):
-            command_ends.append(train_in_fork(out, command, None))
+            command_ends.append(run_in_fork(out, command, None))
         ends += command_ends
     model = out / "model" / "weights.safetensors"
     return {

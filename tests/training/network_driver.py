@@ -1,4 +1,4 @@
-"""Runs the ranks of a cluster as forks of one process; `test_network.py` runs it as a separate process.
+"""Runs the ranks of a cluster as forks of one process. `test_network.py` starts this program.
 
     python network_driver.py TASK FOLDER WORLD_SIZE > result.json
 
@@ -51,7 +51,7 @@ SETTINGS: dict[str, Any] = {
     "training.validate_every": 6,
     "training.warmup_steps": 2,
 }
-STEPS = 5
+NUM_UPDATES = 5  # of tasks that call `Worker.update` themselves; tasks that train have `training.steps`
 
 
 def free_port() -> int:
@@ -62,7 +62,11 @@ def free_port() -> int:
 
 
 def run_ranks(world_size: int, run: Callable[[int], object]) -> list[Any]:
-    """Run a function in one fork per rank. Return the result of each rank, or the error that it raised."""
+    """Run a function in one fork per rank, and return one value per rank, which has been through JSON.
+
+    The value is the result of the function, {"error": message} after a JumokError, {"trace": traceback} after
+    another exception, or {"killed": True} if a signal killed the fork.
+    """
     port, children = free_port(), {}
     for rank in range(world_size):
         reading, writing = os.pipe()
@@ -100,7 +104,10 @@ def model_digest(folder: Path) -> str:
 
 
 def backends(folder: Path, world_size: int) -> object:
-    """Return losses and digests of every rank after some updates, in shared memory and over a network."""
+    """Return losses and digests of every rank after some updates, in shared memory and over a network.
+
+    `folder` is a run folder.
+    """
     run_folder = RunFolder(folder)
     record = run_folder.record()
     assert record is not None
@@ -113,7 +120,7 @@ def backends(folder: Path, world_size: int) -> object:
     def run_updates(make_backend: Callable[[Any], ParallelBackend]) -> dict[str, Any]:
         model = fresh_model(run_folder, recipe, tokenizers)
         worker = Worker(model, batches, recipe.training, make_backend(model))
-        updates = [worker.update(step, 1e-2) for step in range(1, STEPS + 1)]
+        updates = [worker.update(step, 1e-2) for step in range(1, NUM_UPDATES + 1)]
         worker.backend.collect_optimiser()
         state = worker.optimiser.state  # on rank 0, of all parameters
         adam = [state[weight]["exp_avg_sq"] for weight in model.parameters() if weight in state]
@@ -132,9 +139,9 @@ def backends(folder: Path, world_size: int) -> object:
 
 
 def run_and_resume(folder: Path, world_size: int) -> object:
-    """Abandon a run after its first checkpoint, then resume it.
+    """Abandon a run after its first checkpoint, then resume it on the same number of ranks.
 
-    Ranks 1, 2, … cannot open the files of rank 0.
+    Ranks 1, 2, … are each alone on a host, and cannot open the files of rank 0.
     """
     has_files = run_files._has_files
     corpus = digit_corpus(300)
@@ -146,7 +153,7 @@ def run_and_resume(folder: Path, world_size: int) -> object:
         if rank:
             run_files._has_files = hide_folder_of_rank_0
         os.environ["JUMOK_CACHE"] = str(folder.parent / f"cache-{rank}")
-        os.environ["LOCAL_RANK"] = "0"  # as if every rank was alone on its host
+        os.environ["LOCAL_RANK"] = "0"  # every rank is the first of its host
         started = None
         for event in training_events(corpus, out=folder, **SETTINGS):
             if isinstance(event, Saved) and abandon:
@@ -155,6 +162,7 @@ def run_and_resume(folder: Path, world_size: int) -> object:
                 started = event
         copies = list((folder.parent / f"cache-{rank}").glob("runs/*"))
         facts = {"rank": rank, "copies": len(copies)}
+        # Only rank 0 yields events.
         return facts if started is None else {**facts, "resumed_from": started.resumed_from}
 
     first = run_ranks(world_size, lambda rank: run(rank, abandon=True))
@@ -166,7 +174,8 @@ def run_and_resume(folder: Path, world_size: int) -> object:
 def shares(folder: Path, world_size: int) -> object:
     """Return the losses and the digest of the weights after some updates with `training.shares`.
 
-    The same updates are made by one process, by ranks in shared memory and by ranks over a network.
+    One process, ranks in shared memory and ranks over a network make the same updates. `folder` is a run
+    folder.
     """
     run_folder = RunFolder(folder)
     record = run_folder.record()
@@ -178,7 +187,7 @@ def shares(folder: Path, world_size: int) -> object:
     def run_updates(make_backend: Callable[[Any], ParallelBackend]) -> object:
         model = fresh_model(run_folder, recipe, tokenizers)
         worker = Worker(model, batches, recipe.training, make_backend(model))
-        updates = [worker.update(step, 1e-2) for step in range(1, STEPS + 1)]
+        updates = [worker.update(step, 1e-2) for step in range(1, NUM_UPDATES + 1)]
         losses = [(update.loss, update.nll, update.gradient_norm) for update in updates]
         return {"weights": digest(list(model.parameters())), "losses": losses}
 
@@ -225,7 +234,7 @@ def fewer_ranks(folder: Path, world_size: int) -> object:
 
 
 def other_world_size(folder: Path, world_size: int) -> object:
-    """Continue a run without shares on one more rank than it was started with; return the errors."""
+    """Start a run without shares, then continue it on one rank more; return the errors."""
     corpus = digit_corpus(300)
 
     def run(rank: int) -> object:
@@ -239,7 +248,7 @@ def other_world_size(folder: Path, world_size: int) -> object:
 
 
 def other_host(folder: Path, world_size: int) -> object:
-    """Continue a run whose folder is not on the host of rank 0; return the errors."""
+    """Continue a run whose folder rank 0 cannot open, but the other ranks can; return the errors."""
 
     def run(rank: int) -> object:
         for _ in training_events(digit_corpus(300), out=folder if rank else folder / "none", **SETTINGS):
@@ -262,7 +271,7 @@ def other_code(folder: Path, world_size: int) -> object:
 
 
 def one_copy(folder: Path, world_size: int) -> object:
-    """Train with ranks 1, 2, … on another host, where writing the copy of the files takes two seconds."""
+    """Train with all ranks except 0 on a second host, where writing the copy of the files takes 2 seconds."""
     has_files, new_folder = run_files._has_files, run_files.new_folder
 
     @contextmanager
@@ -298,7 +307,10 @@ def two_trainings(folder: Path, world_size: int) -> object:
 
 
 def dead_host(folder: Path, world_size: int) -> object:
-    """Stop rank 0, as if its host had died; send Ctrl-C to rank 1, and once more three seconds later."""
+    """Stop rank 0, as if its host had died. Send Ctrl-C to rank 1: twice at once, once three seconds later.
+
+    "alive" in the result says whether rank 1 was alive one second after the first two signals.
+    """
 
     def run(rank: int) -> object:
         if rank == 0:

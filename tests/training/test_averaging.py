@@ -11,8 +11,12 @@ from jumok.training.loop.averaging import average_weights, update_moving_average
 
 
 def test_the_average_is_the_mean_of_each_weight() -> None:
-    sets = [{"w": torch.tensor([1.0, 2.0])}, {"w": torch.tensor([3.0, 6.0])}, {"w": torch.tensor([5.0, 1.0])}]
-    mean = average_weights(sets)
+    checkpoints = [
+        {"w": torch.tensor([1.0, 2.0])},
+        {"w": torch.tensor([3.0, 6.0])},
+        {"w": torch.tensor([5.0, 1.0])},
+    ]
+    mean = average_weights(checkpoints)
     assert mean["w"].tolist() == [3.0, 3.0]
     assert mean["w"].dtype == torch.float32
 

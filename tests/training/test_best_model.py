@@ -1,4 +1,4 @@
-"""The best model so far, and `jumok finish`: a run has a model from its first validation on."""
+"""A run has a model from its first validation on: the best so far. `jumok finish` ends a run with a model."""
 
 from __future__ import annotations
 
@@ -63,12 +63,11 @@ def test_the_model_of_a_run_has_the_weights_of_the_best_validation_so_far(tmp_pa
         if isinstance(event, Validated) and event.best:
             best = event.step
         if isinstance(event, Saved):
-            card, stored, _ = read_model_with_weights(tmp_path / "run")
+            card, _, _ = read_model_with_weights(tmp_path / "run")
             assert card.facts["steps"] == best
             checkpoint = tmp_path / "run" / "checkpoints" / f"step-{best}" / "weights.safetensors"
             assert weights(tmp_path / "run" / "model") == checkpoint.read_bytes()
             assert card.scores["chrf"].signature.startswith("nrefs:1")
-            assert stored
     assert isinstance(event, Finished)
     assert event.reason == "done"
     card, _, _ = read_model_with_weights(tmp_path / "run" / "model")
@@ -91,7 +90,7 @@ def test_the_next_session_writes_the_model_that_a_killed_session_did_not_write(k
     stream.close()
     # The model is that of the best validation so far, whichever that is.
     assert read_stored_model(killed_run).card.facts["steps"] in (5, 10, 15)
-    # As after the kill at step 10, but without a model and without metrics.
+    # The folder is now as after the kill at step 10, but without a model and without metrics.
     shutil.rmtree(killed_run / "model")
     shutil.rmtree(killed_run / "checkpoints" / "step-15")
     (killed_run / "metrics.jsonl").write_bytes(b"")
@@ -163,7 +162,7 @@ def test_a_run_of_an_older_jumok_counts_as_finished_if_it_has_a_model(tmp_path: 
     assert [type(event) for event in events(tmp_path / "run")] == [Finished]
 
 
-def test_an_unfinished_run_of_an_older_jumok_still_continues_once_it_has_a_model(killed_run: Path) -> None:
+def test_an_unfinished_run_of_an_older_jumok_still_continues_after_it_gets_a_model(killed_run: Path) -> None:
     shutil.rmtree(killed_run / "model")  # an older jumok wrote the model only at the end
     record_file = killed_run / "run.json"
     content = json.loads(record_file.read_text())
@@ -186,11 +185,11 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_again(
 
     replacement = killed_run.parent / "replacement"
     shutil.copytree(killed_run / "model", replacement)
-    real, replaced = module.read_listed_file, []
+    real, removed_while_reading = module.read_listed_file, []
 
     def read(folder: Path, name: str, entry: object) -> bytes:
-        if not replaced:
-            replaced.append(name)
+        if not removed_while_reading:
+            removed_while_reading.append(name)
             shutil.rmtree(killed_run / "model")
         data = real(folder, name, entry) if (killed_run / "model").exists() else b""
         if not data:
@@ -201,7 +200,7 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_again(
     monkeypatch.setattr(module, "read_listed_file", read)
     steps = [read_stored_model(folder).card.facts["steps"] for folder in (killed_run, replacement)]
     assert steps[0] == steps[1]
-    assert replaced
+    assert removed_while_reading
 
 
 def test_a_loaded_model_keeps_its_weights_when_its_folder_is_replaced(killed_run: Path) -> None:

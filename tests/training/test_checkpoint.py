@@ -1,4 +1,4 @@
-"""Checkpoints: the newest undamaged one is loaded, damaged ones are named, nothing is lost silently."""
+"""Checkpoints: the newest undamaged one is loaded, damaged ones are named, a full disk is reported."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_an_existing_checkpoint_is_not_written_again(folder: Path) -> None:
     assert (folder / "step-30" / "manifest.json").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("failing_call", range(6))
+@pytest.mark.parametrize("failing_call", range(6))  # one per file in FILES, and one for the folder
 def test_a_full_disk_leaves_the_last_checkpoint_intact(
     folder: Path, monkeypatch: pytest.MonkeyPatch, failing_call: int
 ) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jumok.pictures.reading import PictureFacts
 
 
-def test_pairs_that_do_not_fit_in_memory_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_pairs_than_may_be_kept_in_memory_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     corpora = [digit_corpus(300, 1), digit_corpus(200, 2)]
     small = read_sentences(corpora, [], held_out_pairs=20)
     monkeypatch.setattr(jumok.training.run.corpus_reader, "MAX_CACHED_PAIRS", 100)
@@ -36,7 +36,7 @@ def test_pairs_that_do_not_fit_in_memory_are_read_again(monkeypatch: pytest.Monk
     assert large.validation_pairs == small.validation_pairs
     texts = [[(pair.source, pair.target) for pair in sentences.pairs()] for sentences in (small, large)]
     assert texts[0] == texts[1]
-    for sentences in (small, large):  # pairs() can be called again
+    for sentences in (small, large):  # pairs() can be called a second time
         assert [(pair.source, pair.target) for pair in sentences.pairs()] == texts[0]
 
 
@@ -97,7 +97,8 @@ def test_corpus_facts_count_words_after_duplicates_are_skipped() -> None:
         [corpus_of_pairs(digit_pairs(3))],
         held_out_pairs=0,
     ).facts
-    assert (facts.pairs, facts.source_words, facts.distinct_source_words) == (2, 10, 5)  # the comma is a word
+    # Each source has 5 words: punctuation marks are words.
+    assert (facts.pairs, facts.source_words, facts.distinct_source_words) == (2, 10, 5)
     assert (facts.distinct_target_words, facts.target_language) == (6, "de")
 
 

@@ -1,4 +1,4 @@
-"""Each detector reports its own problem and nothing on a healthy run."""
+"""Each detector finds its own problem. On a healthy run, no detector finds a problem."""
 
 from __future__ import annotations
 
@@ -80,6 +80,7 @@ def test_each_problem_is_found(kind: str) -> None:
     "kind", sorted(set(BROKEN) - {"odd tokens", "overfitting", "not finite", "diverged"})
 )
 def test_early_in_a_run_most_detectors_report_nothing(kind: str) -> None:
+    # Not after `LATE_STEPS`, which are 200.
     early = replace(HEALTHY, **BROKEN[kind], step=150)  # type: ignore[arg-type]
     assert run_detectors(early) == []
 
@@ -120,7 +121,7 @@ def test_byte_token_share_by_hand() -> None:
 
 
 def test_flatness_by_hand() -> None:
-    uniform = torch.full((2, 1, 2, 3, 4), 0.25)
+    uniform = torch.full((2, 1, 2, 3, 4), 0.25)  # (batch, layer, head, query, key)
     lengths = torch.tensor([4, 4])
     assert flatness(uniform, lengths, lengths) == pytest.approx(1.0)
     peaked = uniform.clone()
@@ -138,6 +139,8 @@ def test_flatness_ignores_padding() -> None:
 
 
 def test_divergence_is_reported_above_the_uniform_loss_but_early_in_a_run_only_far_above_it() -> None:
+    # The uniform loss is 8.0. "Far above it" is more than `DIVERGED_RATIO` times 8.0, which is 12.0. If the
+    # training loss is below the uniform loss, the limit is `USELESS_RATIO` times 8.0, which is 32.0.
     def kinds(**changes: float) -> set[str]:
         return {finding.kind for finding in run_detectors(replace(HEALTHY, **changes))}  # type: ignore[arg-type]
 

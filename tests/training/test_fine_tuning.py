@@ -1,4 +1,4 @@
-"""Runs that start from a trained model: the settings they take over, the old pairs, and how they resume."""
+"""Fine-tuning: the settings that a run takes over from its start model, the old pairs, and how it resumes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def stage_detail(events: list[Event], name: str) -> str:
 
 @pytest.fixture(scope="module")
 def start_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run folder; its vocabulary also has the words of the new domain."""
+    """The run folder of the start model, whose vocabulary also has the words of the new domain."""
     out = tmp_path_factory.mktemp("start") / "run"
     pairs = corpus_of_pairs([*digit_pairs(200), *colour_pairs(20)], source="en", target="de", name="digits")
     list(training_events(pairs, out=out, **{**TINY, **STEPS}))
@@ -70,6 +70,7 @@ def start(start_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tune(start: Path, out: Path, **settings: Any) -> list[Event]:
+    """Fine-tune the start model on pairs of the new domain; return all events."""
     corpus = corpus_of_pairs(colour_pairs(60), source="en", target="de", name="colours")
     return list(training_events(corpus, out=out, start_from=start, **{**STEPS, **settings}))
 
@@ -92,7 +93,7 @@ def test_training_begins_with_the_weights_of_the_start_model(start: Path, tmp_pa
 
 
 def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
-    """The two vocabularies of the start model are smaller than its setting. They are not learnt again."""
+    """The start model has two vocabularies, smaller than its text.vocab_size. They are not learnt again."""
     pairs = corpus_of_pairs(digit_pairs(200), source="en", target="de", name="digits")
     separate = {"text.shared": False, "text.vocab_size": 400}
     list(training_events(pairs, out=tmp_path / "start", **{**TINY, **STEPS, **separate}))
@@ -101,11 +102,14 @@ def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
     started = only(events, Started)[0]
     size = read_card(model).recipe.text.vocab_size
     assert started.recipe.text.vocab_size == size
-    assert [one.value for one in started.derived_settings if one.name == "text.vocab_size"] == [size]
+    sizes = [setting.value for setting in started.derived_settings if setting.name == "text.vocab_size"]
+    assert sizes == [size]
     assert "requested" not in stage_detail(events, "learning vocabulary")
 
 
-def test_by_default_a_tenth_of_the_learning_rate_is_used_for_ten_epochs(start: Path, tmp_path: Path) -> None:
+def test_by_default_fine_tuning_takes_a_tenth_of_the_learning_rate_for_ten_epochs(
+    start: Path, tmp_path: Path
+) -> None:
     corpus = corpus_of_pairs(colour_pairs(60), source="en", target="de")
     events = training_events(corpus, out=tmp_path / "run", start_from=start)
     started = next(event for event in events if isinstance(event, Started))
@@ -145,7 +149,7 @@ def test_without_old_pairs_the_start_models_own_translations_are_replayed(
 
 
 @pytest.mark.medium
-def test_pairs_of_given_files_are_kept_and_replayed(start: Path, tmp_path: Path) -> None:
+def test_old_pairs_come_from_the_files_of_keep_and_replay(start: Path, tmp_path: Path) -> None:
     keep = write_tsv(tmp_path / "keep.tsv", digit_pairs(20, seed=7))
     replay = write_tsv(tmp_path / "replay.tsv", [*digit_pairs(100, seed=8), *digit_pairs(20, seed=7)])
     events = tune(start, tmp_path / "run", keep=[keep], replay=replay)
@@ -237,9 +241,9 @@ def test_a_recurrent_model_and_a_language_model_can_be_start_models(tmp_path: Pa
     assert only(events, Started)[0].recipe.model.family == "recurrent"
     text = tmp_path / "text.txt"
     text.write_text("".join(f"{pair.source}\n" for pair in digit_pairs(100)))
-    tiny = {**TINY, "model.family": "decoder-only", "model.layers": 1}
-    del tiny["model.encoder_layers"], tiny["model.decoder_layers"]
-    model = jumok.train(text, out=tmp_path / "text-model", **{**tiny, **STEPS})
+    one_stack = {**TINY, "model.family": "decoder-only", "model.layers": 1}
+    del one_stack["model.encoder_layers"], one_stack["model.decoder_layers"]
+    model = jumok.train(text, out=tmp_path / "text-model", **{**one_stack, **STEPS})
     events = list(training_events(text, out=tmp_path / "more", start_from=model, **STEPS))
     assert only(events, Started)[0].recipe.model.task == "language-model"
     assert re.search(
@@ -306,7 +310,8 @@ def test_the_chosen_point_gains_most_among_those_that_lose_little() -> None:
     ]
     # At alpha 1, the loss of the pairs to keep rises by more than `MAX_LOSS_RISE`.
     assert choose_point(start, points, keeps_translations=False).alpha == 0.6
-    # At both points it rises by more, so the point with the smaller sum of losses is chosen.
+    # At both points, the loss of the pairs to keep rises by more than `MAX_LOSS_RISE`, so the point with
+    # the smaller sum of both losses is chosen.
     lossy = [points[0], InterpolatedPoint(0.5, 3.1, 1.82)]
     assert choose_point(start, lossy, keeps_translations=False).alpha == 1
     # Only alpha 1 and 0.8 have at least `MIN_SHARE_OF_GAIN` of the best gain on the new pairs.
@@ -326,12 +331,19 @@ def test_a_small_difference_between_two_runs_changes_the_chosen_alpha_by_a_tenth
     keeps_translations: bool,
 ) -> None:
     def chosen_alpha(difference: float) -> float:
-        """Return the alpha chosen on curves like those of the benchmark, with the loss at alpha 1 changed."""
+        """Return the alpha chosen on curves like those in docs/log.md ("how far fine-tuning should go").
+
+        The loss of the pairs to keep at alpha differs by `difference` · alpha².
+        """
         start, *points = (
-            InterpolatedPoint(a, 3.17 - 0.5 * a + 0.18 * a**2, 1.78 - 0.05 * a + (0.075 + difference) * a**2)
-            for a in (0, *ALPHAS)
+            InterpolatedPoint(
+                alpha,
+                new_loss=3.17 - 0.5 * alpha + 0.18 * alpha**2,
+                kept_loss=1.78 - 0.05 * alpha + (0.075 + difference) * alpha**2,
+            )
+            for alpha in (0, *ALPHAS)
         )
         return choose_point(start, points, keeps_translations=keeps_translations).alpha
 
     alphas = [chosen_alpha(difference / 1000) for difference in range(-5, 6)]
-    assert max(alphas) - min(alphas) < 0.1 + 1e-9
+    assert max(alphas) - min(alphas) < 0.1 + 1e-9  # neighbours in `ALPHAS`

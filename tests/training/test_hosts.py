@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 IP = shutil.which("ip")
 NUM_HOSTS = 3
 PORT = 29517
-TIMEOUT_SECONDS = 400.0  # a lost host is noticed after a minute
+TIMEOUT_SECONDS = 400.0  # long, since torchrun notices the loss of a host only after a minute
 SETTINGS = {
     **{name: value for name, value in TINY.items() if name != "training.processes"},
     "training.steps": 400,
@@ -104,10 +104,10 @@ class Hosts:
 
 
 @contextmanager
-def agents(
+def torchruns(
     hosts: Hosts, nodes: str, folder: Path, arguments: list[str]
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Run torchrun's agent on every host; kill the agents and their workers at the end."""
+    """Start torchrun on every host, and yield these processes; at the end kill them and their workers."""
     logs = [folder / f"host{index}.log" for index in range(NUM_HOSTS)]
     processes = [hosts.start(index, nodes, log, *arguments) for index, log in enumerate(logs)]
     try:
@@ -120,9 +120,10 @@ def agents(
             process.wait()
 
 
-def workers_of(agent: int) -> list[int]:
+def workers_of(torchrun: int) -> list[int]:
+    """Return the process ids of the workers that this process has started; none if it has ended."""
     try:
-        return [int(pid) for pid in Path(f"/proc/{agent}/task/{agent}/children").read_text().split()]
+        return [int(pid) for pid in Path(f"/proc/{torchrun}/task/{torchrun}/children").read_text().split()]
     except OSError:
         return []
 
@@ -140,6 +141,7 @@ def wait_for_checkpoint(out: Path, log: Path) -> None:
 
 
 def train_arguments(pairs: Path, out: Path, **settings: object) -> list[str]:
+    """Return the arguments of `jumok train`. The keyword training_shares sets training.shares."""
     all_settings = {**SETTINGS, **{name.replace("_", ".", 1): value for name, value in settings.items()}}
     assignments = [word for name, value in all_settings.items() for word in ("--set", f"{name}={value}")]
     return ["train", str(pairs), "--from", "en", "--to", "de", "--out", str(out), *assignments]
@@ -180,7 +182,7 @@ def test_a_run_with_a_killed_worker_ends_with_the_weights_of_an_undisturbed_run(
 ) -> None:
     train_here(train_arguments(pairs, tmp_path / "here", training_processes=3))
     out = tmp_path / "hosts"
-    with agents(hosts, "3", tmp_path, train_arguments(pairs, out)) as processes:
+    with torchruns(hosts, "3", tmp_path, train_arguments(pairs, out)) as processes:
         wait_for_checkpoint(out, tmp_path / "host0.log")
         [worker] = workers_of(processes[1].pid)
         kill(worker)
@@ -196,7 +198,7 @@ def test_the_hosts_that_remain_after_one_is_lost_reach_the_same_weights(
     train_here(train_arguments(pairs, tmp_path / "here", training_shares=6))
     out = tmp_path / "hosts"
     arguments = train_arguments(pairs, out, training_shares=6)
-    with agents(hosts, "2:3", tmp_path, arguments) as processes:
+    with torchruns(hosts, "2:3", tmp_path, arguments) as processes:
         wait_for_checkpoint(out, tmp_path / "host0.log")
         lost_host = [*workers_of(processes[2].pid), processes[2].pid]
         for pid in lost_host:

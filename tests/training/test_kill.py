@@ -28,12 +28,12 @@ Results = dict[str, dict[str, Any]]
 
 
 def kill(call: str, at: int, when: str = "before", signal_number: int = signal.SIGKILL) -> dict[str, Any]:
-    """Describe a kill for `kill_driver.py`: at which call of which function."""
+    """Describe a signal for `kill_driver.py`: at the call number `at` of the function `call`."""
     return {"call": call, "at": at, "when": when, "signal": int(signal_number), "error": 0}
 
 
 def fail(call: str, at: int, error: int) -> dict[str, Any]:
-    """Describe an error for `kill_driver.py`: which call raises it."""
+    """Describe an error number for `kill_driver.py`: the call number `at` of `call` raises this OSError."""
     return {"call": call, "at": at, "when": "before", "signal": 0, "error": error}
 
 
@@ -70,17 +70,18 @@ def check_results(results: Results) -> None:
 KILLS = {
     "in preparation": [kill("fsync", 5)],
     "in the first save": [kill("fsync", 19)],
-    "middle of a write": [kill("write", 12, "middle")],
-    "before the rename": [kill("rename", 4)],
-    "after the rename": [kill("rename", 4, "after")],
+    "in the first model folder": [kill("write", 12, "middle")],
+    "before the rename of a checkpoint": [kill("rename", 4)],
+    "after the rename of a checkpoint": [kill("rename", 4, "after")],
     "before the first checkpoint": [kill("step", 4)],
     "at an epoch's end": [kill("step", 10, "after")],
     "after a checkpoint": [kill("step", 12)],
     "in a removal": [kill("unlink", 2)],
-    "in the model folder": [kill("write", 26, "middle")],
+    "in the weights of a checkpoint": [kill("write", 26, "middle")],
+    "in the last model folder": [kill("write", 35, "middle")],
     "three times": [kill("step", 11), kill("fsync", 4), kill("step", 9)],
-    # The first kill comes when the pairs are encoded and the run has no record yet. The next session encodes
-    # the pairs again and is killed while it replaces the old files.
+    # The first kill comes when the encoded pairs are stored, but not the validation pairs and the record of
+    # the run. The next session encodes the pairs again, and is killed while it removes the old files.
     "twice before the record": [kill("replace", 3), kill("unlink", 2)],
 }
 INTERRUPTIONS = {
@@ -118,8 +119,9 @@ def test_a_killed_run_with_averages_ends_with_the_same_weights(tmp_path: Path) -
     check_results(run_driver(tmp_path, scenarios(kills_by_name, **settings)))
 
 
-# Commands of a user, and moments at which they are stopped. MORE gives the run more steps; the phase that
-# was planned is completed first. The first sequence of each name is the reference.
+# Sequences of commands (`kill_driver.py`), and moments at which signals stop the commands. All sequences of
+# one name must end with the same weights; the first is the reference. MORE gives the run more steps, after
+# its planned phase is completed. With `rerun` False, a stopped command is not repeated until it ends.
 MORE = {"training.steps": 60}
 AVERAGED = {"training.average_checkpoints": 3, "training.schedule": "constant"}
 UNLIMITED = {"training.steps": None, "training.patience": 50}
@@ -186,7 +188,7 @@ SEQUENCES: dict[str, list[list[dict[str, Any]]]] = {
 
 
 def has_kill(commands: list[dict[str, Any]]) -> bool:
-    """Return whether the commands are killed somewhere; some are only interrupted with Ctrl-C."""
+    """Whether one of the commands gets SIGKILL; some sequences have only Ctrl-C."""
     signals = [stop["signal"] for command in commands for stop in command.get("kills", ())]
     return signal.SIGKILL in signals
 
@@ -219,7 +221,7 @@ def test_the_same_commands_end_with_the_same_weights_with_and_without_kills(
     "names",
     [
         pytest.param(["after a checkpoint"], marks=pytest.mark.medium),
-        pytest.param(["middle of a write", "three times"], marks=pytest.mark.slow),
+        pytest.param(["in the first model folder", "three times"], marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -248,9 +250,9 @@ def test_a_run_killed_at_any_call_of_a_function_ends_with_the_same_weights(
     tmp_path: Path, call: str, when: str
 ) -> None:
     reference = run_driver(tmp_path / "count", scenarios({}))
-    calls = reference["reference"]["ends"][0]["counts"][call]
-    assert calls > 0
-    kills_by_name = {f"{call} {at}": [kill(call, at, when)] for at in range(1, calls + 1)}
+    num_calls = reference["reference"]["ends"][0]["counts"][call]
+    assert num_calls > 0
+    kills_by_name = {f"{call} {at}": [kill(call, at, when)] for at in range(1, num_calls + 1)}
     results = run_driver(tmp_path / "kill", scenarios(kills_by_name), seconds=1800)
     check_results(results)
     assert all(results[name]["ends"][0]["killed"] for name in kills_by_name)
@@ -260,13 +262,15 @@ def test_a_run_killed_at_any_call_of_a_function_ends_with_the_same_weights(
 def test_a_run_killed_again_while_it_encodes_its_pairs_again_ends_with_the_same_weights(
     tmp_path: Path,
 ) -> None:
+    # Function → how many of its calls in the second session are tried.
     moments = {"rename": 3, "unlink": 5, "rmdir": 1, "mkdir": 1, "write": 1, "fsync": 7, "replace": 2}
     kills_by_name = {
         f"{call} {at} {when}": [kill("replace", 3), kill(call, at, when)]
         for call, count in moments.items()
         for at in range(1, count + 1)
         for when in ("before", "after")
-        if (call, when) != ("mkdir", "after")  # the folder exists, so mkdir raises
+        # The run folder exists, so os.mkdir raises an error, and the kill after it would not be reached.
+        if (call, when) != ("mkdir", "after")
     }
     results = run_driver(tmp_path, scenarios(kills_by_name), seconds=1800)
     check_results(results)
@@ -290,12 +294,13 @@ def test_nothing_is_lost_if_a_file_cannot_be_opened_while_a_run_is_resumed(
 @pytest.mark.slow
 def test_a_run_killed_at_random_calls_ends_with_the_same_weights(tmp_path: Path) -> None:
     generator = random.Random(7)
-    calls = {"fsync": 30, "write": 15, "rename": 6, "step": 30}
+    # Function → its calls from the first up to this number may be killed.
+    max_calls = {"fsync": 30, "write": 15, "rename": 6, "step": 30}
     kills_by_name = {}
     for number in range(40):
-        picked_calls = generator.choices(list(calls), k=generator.randint(1, 3))
+        picked_calls = generator.choices(list(max_calls), k=generator.randint(1, 3))
         kills_by_name[f"random {number}"] = [
-            kill(call, generator.randint(1, calls[call])) for call in picked_calls
+            kill(call, generator.randint(1, max_calls[call])) for call in picked_calls
         ]
     check_results(run_driver(tmp_path, scenarios(kills_by_name), seconds=1800))
 
@@ -303,7 +308,8 @@ def test_a_run_killed_at_random_calls_ends_with_the_same_weights(tmp_path: Path)
 # --- killed from another process, with strace ---
 
 ONE_RUN = "import sys; sys.path.insert(0, sys.argv[2]); import kill_driver as k, pathlib, torch; \
-torch.set_num_threads(1); p = pathlib.Path(sys.argv[1]); sys.exit(k._train(p, {}, p.with_suffix('.report')))"
+torch.set_num_threads(1); p = pathlib.Path(sys.argv[1]); \
+sys.exit(k.run_command(p, {}, p.with_suffix('.report')))"
 
 
 def train_in_new_process(out: Path, *strace_options: str) -> subprocess.CompletedProcess[str]:
@@ -339,6 +345,7 @@ def test_a_run_killed_by_strace_ends_with_the_same_weights(tmp_path: Path, call:
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
 @pytest.mark.parametrize("error", ["ENOSPC", "EROFS", "EIO"])
 def test_a_disk_error_injected_by_strace_is_reported_and_the_run_resumes(tmp_path: Path, error: str) -> None:
+    # The 26th fsync is in the model folder of the first validation, whose checkpoint is complete.
     failed = train_in_new_process(tmp_path / "run", "-e", f"inject=fsync:error={error}:when=26")
     assert failed.returncode != 0
     assert "StorageError" in failed.stderr

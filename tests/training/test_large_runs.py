@@ -1,4 +1,7 @@
-"""Runs on large files: they end with the weights of a small run, and do not read the text again to resume."""
+"""Runs on large corpora, which are spooled (`data/spool.py`), end with the weights of runs in memory.
+
+To resume, a run on a large corpus does not read unchanged files again.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def test_a_large_run_ends_like_a_small_run_and_resumes_without_reading_the_text(
 @pytest.mark.parametrize(
     ("first_limit", "has_order", "order"),
     [(100, True, FEISTEL), (10_000, True, SORTED), (10_000, False, SORTED)],
-    ids=["large", "below the limit when first encoded", "by an older jumok, which had one order"],
+    ids=["large", "below the limit when first encoded", "by an older jumok, which recorded no order"],
 )
 def test_pairs_that_are_encoded_again_keep_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_limit: int, has_order: bool, order: str
@@ -80,9 +83,7 @@ def test_pairs_that_are_encoded_again_keep_their_order(
     `has_order` says whether the record of the run names the order.
     """
     pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])
-    folder, inputs = RunFolder(tmp_path / "run"), Inputs([pairs])
-    make_folder(folder.path)
-    folder._write({"format": FORMAT})
+    folder, inputs = new_run_folder(tmp_path / "run"), Inputs([pairs])
     monkeypatch.setattr(store, "MAX_SORTED_PAIRS", first_limit)
     prepare(folder, inputs)
     record = read_json_with_checksum(folder.record_file)
@@ -97,9 +98,7 @@ def test_pairs_that_are_encoded_again_keep_their_order(
 def test_a_touched_large_corpus_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "MIN_SPOOLED_BYTES", 1)
     pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])
-    folder, inputs = RunFolder(tmp_path / "run"), Inputs([pairs])
-    make_folder(folder.path)
-    folder._write({"format": FORMAT})
+    folder, inputs = new_run_folder(tmp_path / "run"), Inputs([pairs])
     prepare(folder, inputs)
     assert folder.sources_file.exists()
     os.utime(pairs, ns=(1, 1))
@@ -111,11 +110,9 @@ def test_a_touched_large_corpus_is_read_once(tmp_path: Path, monkeypatch: pytest
 def test_a_small_run_never_records_its_sources(tmp_path: Path) -> None:
     """A missing sources.json means that the batches of a run without a recorded order are sorted."""
     pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])
-    folder, inputs = RunFolder(tmp_path / "run"), Inputs([pairs])
-    make_folder(folder.path)
-    folder._write({"format": FORMAT})
-    for time in (1, 2):
-        os.utime(pairs, ns=(time, time))
+    folder, inputs = new_run_folder(tmp_path / "run"), Inputs([pairs])
+    for modified_ns in (1, 2):
+        os.utime(pairs, ns=(modified_ns, modified_ns))
         prepare(folder, inputs)
         assert not folder.sources_file.exists()
 
@@ -126,27 +123,34 @@ def test_a_small_run_never_records_its_sources(tmp_path: Path) -> None:
     [None, b"", b'{"source": "one', b"\xff\n", b"[]\n"],
     ids=["lost", "empty", "cut", "bytes", "list"],
 )
-def test_damaged_validation_pairs_are_read_from_the_given_files_again(
+def test_damaged_validation_pairs_are_read_again_from_the_users_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, min_spooled_bytes: int, damaged: bytes | None
 ) -> None:
     monkeypatch.setattr(spool, "MIN_SPOOLED_BYTES", min_spooled_bytes)
     pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])
-    folder, inputs = RunFolder(tmp_path / "run"), Inputs([pairs])
-    make_folder(folder.path)
-    folder._write({"format": FORMAT})
-    num_validation = len(prepare(folder, inputs).data.validation)
-    written = folder.validation_file.read_bytes()
+    folder, inputs = new_run_folder(tmp_path / "run"), Inputs([pairs])
+    num_validation_pairs = len(prepare(folder, inputs).data.validation)
+    undamaged = folder.validation_file.read_bytes()
     folder.validation_file.unlink()
     if damaged is not None:
         folder.validation_file.write_bytes(damaged)
     with pytest.raises(RunFolderError, match="it reads the validation pairs from your files"):
         prepare(folder, Inputs([]))
-    assert len(prepare(folder, inputs).data.validation) == num_validation
-    assert folder.validation_file.read_bytes() == written
-    assert len(prepare(folder, Inputs([])).data.validation) == num_validation
+    assert len(prepare(folder, inputs).data.validation) == num_validation_pairs
+    assert folder.validation_file.read_bytes() == undamaged
+    assert len(prepare(folder, Inputs([])).data.validation) == num_validation_pairs
+
+
+def new_run_folder(path: Path) -> RunFolder:
+    """Return a folder with an empty record, as a new run leaves it when it locks its folder."""
+    folder = RunFolder(path)
+    make_folder(folder.path)
+    folder._write({"format": FORMAT})
+    return folder
 
 
 def prepare(folder: RunFolder, inputs: Inputs) -> preparation.PreparedRun:
+    """Prepare a run in this folder, a new one or one that an earlier call has prepared."""
     overrides = Overrides.from_settings(**SETTINGS)
     preparing = preparation.prepare_run(folder, folder.record(), overrides, inputs)
     while True:

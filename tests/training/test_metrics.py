@@ -1,4 +1,4 @@
-"""metrics.jsonl: lines are appended, and truncated when a run resumes."""
+"""metrics.jsonl: lines are appended. When a run resumes, the lines after its checkpoint are removed."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_lines_after_the_checkpoint_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_missing_metrics_file_is_created(tmp_path: Path) -> None:
-    metrics = Metrics(tmp_path / "metrics.jsonl", length=1000)
+    metrics = Metrics(tmp_path / "metrics.jsonl", length=1000)  # as a checkpoint recorded it
     metrics.write("train", 5, {"loss": 1.0})
-    assert metrics.length() < 100
+    assert metrics.length() < 100  # one line
     metrics.close()
 
 
@@ -58,7 +58,7 @@ def test_a_missing_tensorboard_is_reported_before_anything_is_read_or_written(tm
 
 
 class Curves:
-    """A stand-in for `SummaryWriter`."""
+    """A stand-in for TensorBoard's `SummaryWriter`."""
 
     def __init__(self) -> None:
         self.points: list[tuple[str, float, int]] = []

@@ -32,7 +32,7 @@ def train(out: Path, **settings: Any) -> list[Event]:
 
 
 def abandon_after(events: Iterator[Event], step: int) -> None:
-    """Run up to the checkpoint of this step, as if the process were killed after it."""
+    """Run up to the checkpoint of this step, then abandon the run, as if its process were killed."""
     assert any(isinstance(event, Validated) and event.step == step for event in events)
     assert next(events)  # the event `Saved`
     events.close()  # type: ignore[attr-defined]
@@ -96,9 +96,10 @@ class TestMoreTraining:
         events = train(finished_run, steps=30)
         [started] = only(events, Started)
         assert (started.resumed_from, started.steps) == (10, 30)
-        [why] = [one.reason for one in started.derived_settings if one.name == "training.steps"]
+        [reason] = [one.reason for one in started.derived_settings if one.name == "training.steps"]
         assert (
-            why == "more training from step 10: warm-up over 2 steps to 0.01, then cosine to zero at the end"
+            reason
+            == "more training from step 10: warm-up over 2 steps to 0.01, then cosine to zero at the end"
         )
         assert [event.step for event in only(events, Validated)] == [15, 20, 25, 30]
         assert events[-1].reason == "done"  # type: ignore[union-attr]
@@ -123,10 +124,11 @@ class TestMoreTraining:
         with pytest.raises(DataError, match="Name the sentence pairs"):
             list(training_events(out=tmp_path / "run", steps=15))
 
-    def test_a_run_continues_to_more_epochs_and_more_minutes(self, finished_run: Path) -> None:
+    def test_a_run_continues_to_a_limit_of_epochs_or_minutes(self, finished_run: Path) -> None:
         events = train(finished_run, epochs=3)
         steps = events[-1].steps  # type: ignore[union-attr]
         assert steps > 10
+        # Four seconds more than the run has taken so far.
         events = train(finished_run, minutes=(trained_seconds(finished_run) + 4) / 60)
         assert events[-1].steps > steps  # type: ignore[union-attr]
         assert "epochs" not in record(finished_run)["recipe"]["training"]
@@ -157,8 +159,10 @@ class TestMoreTraining:
         abandon_after(training_events(digit_corpus(200), out=tmp_path, **SETTINGS), 10)
         events = train(tmp_path, steps=20)
         [started] = only(events, Started)
-        [why] = [one.reason for one in started.derived_settings if one.name == "training.steps"]
-        assert why.startswith("more training from step 10: from the learning rate 0.0045 by cosine to zero")
+        [reason] = [one.reason for one in started.derived_settings if one.name == "training.steps"]
+        assert reason.startswith(
+            "more training from step 10: from the learning rate 0.0045 by cosine to zero"
+        )
         assert started.recipe.training.patience == 0
         assert events[-1].steps == 20  # type: ignore[union-attr]
 
@@ -170,7 +174,7 @@ class TestMoreTraining:
         assert events[-1].steps == 20  # type: ignore[union-attr]
         assert record(tmp_path)["plan"] == [[0, 20], [10, 20]]
 
-    def test_a_run_that_ran_out_of_patience_does_not_end_at_once(self, tmp_path: Path) -> None:
+    def test_patience_starts_again_with_more_training(self, tmp_path: Path) -> None:
         patience = {"training.patience": 1, "training.learning_rate": 1e-12}
         early = train(tmp_path, steps=100, **patience)
         assert (early[-1].reason, early[-1].steps) == ("patience", 10)  # type: ignore[union-attr]
@@ -178,7 +182,7 @@ class TestMoreTraining:
         more = train(tmp_path, steps=110, **patience)
         assert (more[-1].reason, more[-1].steps) == ("patience", 15)  # type: ignore[union-attr]
 
-    def test_the_finished_model_stays_until_there_is_a_better_one(self, finished_run: Path) -> None:
+    def test_the_model_stays_while_more_training_has_no_better_one(self, finished_run: Path) -> None:
         before = (finished_run / "model" / "weights.safetensors").read_bytes()
         events = training_events(digit_corpus(200), out=finished_run, **SETTINGS, steps=30)
         assert any(isinstance(event, Started) for event in events)
@@ -220,7 +224,9 @@ class TestTheAverageOfAnEarlierPhase:
         """Give the stored average another validation; return the bytes of its weights."""
         average = read_average(folder / "average")
         assert average is not None
-        store_average(average.folder, average.weights(), "as if", replace(average.validation, **validation))
+        store_average(
+            average.folder, average.weights(), "a stored average", replace(average.validation, **validation)
+        )
         return (folder / "average" / "weights.safetensors").read_bytes()
 
     def test_the_chosen_average_is_stored_with_its_validation(self, averaged_run: Path) -> None:
@@ -234,16 +240,20 @@ class TestTheAverageOfAnEarlierPhase:
         assert len({file.read_bytes() for file in files}) == 1
 
     def test_a_worse_checkpoint_does_not_replace_the_average(self, averaged_run: Path) -> None:
-        before = self.pretend_validation(averaged_run, loss=0.0)
+        before = self.pretend_validation(averaged_run, loss=0.0)  # no checkpoint is better
         more = {**SETTINGS, **self.noisy, "steps": 60}
         for event in training_events(digit_corpus(200), out=averaged_run, **more):
             model = averaged_run / "model" / "weights.safetensors"
             assert model.read_bytes() == before, event
         card, _, _ = read_model_with_weights(averaged_run)
-        assert (card.facts["weights"], card.facts["steps"], card.facts["phases"]) == ("as if", 60, 2)
+        assert (card.facts["weights"], card.facts["steps"], card.facts["phases"]) == (
+            "a stored average",
+            60,
+            2,
+        )
 
     def test_a_better_checkpoint_replaces_the_average(self, averaged_run: Path) -> None:
-        before = self.pretend_validation(averaged_run, loss=100.0)
+        before = self.pretend_validation(averaged_run, loss=100.0)  # every checkpoint is better
         train(averaged_run, steps=60, **self.noisy)
         assert (averaged_run / "model" / "weights.safetensors").read_bytes() != before
 
@@ -256,7 +266,7 @@ class TestTheAverageOfAnEarlierPhase:
         (averaged_run / "average" / "manifest.json").write_bytes(b"{}")
         assert train(averaged_run, steps=60, **self.noisy)[-1].reason == "done"  # type: ignore[union-attr]
 
-    def test_an_interruption_before_the_finish_ends_in_the_same_weights(
+    def test_a_kill_before_the_finish_does_not_change_the_weights(
         self, averaged_run: Path, tmp_path: Path
     ) -> None:
         """A run is killed after the last step and before the finish, and then given more steps."""

@@ -61,23 +61,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_network_gives_the_same_bits_as_shared_memory(folder: Path, world_size: int) -> None:
-    """With three or more ranks, another order of addition would give other bits. With two, a + b = b + a."""
+    """With three or more ranks, another order of addition would give other bits.
+
+    With two ranks it cannot: a + b = b + a.
+    """
     ranks = run_driver("backends", folder, world_size)
     assert len(ranks) == world_size
     assert "shared" in ranks[0], ranks[0]
     for rank in ranks:
         assert rank["network"]["losses"] == ranks[0]["shared"]["losses"]
         assert rank["network"]["weights"] == ranks[0]["shared"]["weights"]
-    assert ranks[0]["network"]["adam"] == ranks[0]["shared"]["adam"]  # rank 0 stores every owner's state
+    assert ranks[0]["network"]["adam"] == ranks[0]["shared"]["adam"]  # rank 0 has the states of all owners
 
 
 @pytest.mark.slow
 def test_a_resumed_run_over_a_network_ends_like_one_in_shared_memory(tmp_path: Path) -> None:
-    """The other ranks cannot open the files of rank 0. They get one copy and remove it at the end."""
+    """The other ranks cannot open the files of rank 0. Each of them gets a copy and removes it at the end."""
     result = run_driver("run_and_resume", tmp_path / "run", 3)
+    # Rank 0 abandons the run at the checkpoint of step 6.
     assert [rank.get("abandoned") for rank in result["first"]] == [6, None, None], result["first"]
     assert all("ended with an error" in rank["error"] for rank in result["first"][1:])
-    assert len(result["copies"]) == 2  # one copy for each other rank; the copies stay after an error
+    assert len(result["copies"]) == 2  # one per rank other than 0; copies stay after an error
     assert result["second"][0] == {"rank": 0, "copies": 0, "resumed_from": 6}
     assert result["second"][1:] == [{"rank": rank, "copies": 0} for rank in (1, 2)]
     settings = {**SETTINGS, "training.processes": 3}
@@ -119,7 +123,7 @@ def test_shares_give_the_same_bits_for_any_number_of_processes(folder: Path, wor
 
 @pytest.mark.slow
 def test_a_run_with_shares_continues_on_fewer_ranks_to_the_same_bits(tmp_path: Path) -> None:
-    """Three ranks save the run; two load it, and one loads a copy of it."""
+    """Three ranks save the run. Two ranks resume it, and a single process resumes a copy of it."""
     result = run_driver("fewer_ranks", tmp_path / "run", 3)
     assert result["first"][0] == {"abandoned": 6}, result["first"]
     assert result["second"] == [{}, {}]
@@ -136,7 +140,7 @@ def test_a_run_without_shares_needs_its_number_of_ranks(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_run_folder_must_be_where_rank_0_is(folder: Path) -> None:
     ranks = run_driver("other_host", folder, 2)
-    assert "rank 1" in ranks[0]["error"], ranks[0]
+    assert "rank 1" in ranks[0]["error"], ranks[0]  # which has the folder
     assert "not on the host of rank 0" in ranks[0]["error"]
     assert ranks[1]["error"] == ranks[0]["error"]
 
@@ -153,13 +157,13 @@ def test_ranks_with_other_code_are_refused(tmp_path: Path) -> None:
 def test_a_process_that_was_started_alone_joins_no_cluster() -> None:
     assert ClusterAddress.from_environment({}) is None
     assert ClusterAddress.from_environment({**TORCHRUN, "WORLD_SIZE": "1"}) is None
-    assert ClusterAddress.from_environment({"WORLD_SIZE": "3"}) is None  # set by another program
+    assert ClusterAddress.from_environment({"WORLD_SIZE": "3"}) is None  # another program may have set it
 
 
 def test_the_address_is_read_from_the_variables_of_torchrun() -> None:
     environment = {**TORCHRUN, "LOCAL_RANK": "1", "GROUP_WORLD_SIZE": "2", "TORCHELASTIC_MAX_RESTARTS": "3"}
     address = ClusterAddress.from_environment(environment)
-    expected = ClusterAddress(1, 3, "10.0.0.1", 29500, local_rank=1, hosts=2, max_restarts=3)
+    expected = ClusterAddress(1, 3, "10.0.0.1", 29500, local_rank=1, hosts=2, max_restarts=3)  # rank 1 of 3
     assert address == expected
 
 
@@ -168,7 +172,7 @@ def test_an_incomplete_environment_is_refused() -> None:
         ClusterAddress.from_environment({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "host"})
 
 
-def test_restarts_on_several_hosts_need_a_store_of_their_own() -> None:
+def test_restarts_on_several_hosts_are_refused_while_workers_share_the_store_of_torchrun() -> None:
     address = ClusterAddress(0, 2, "127.0.0.1", 1, hosts=2, agent_store=True, max_restarts=3)
     with pytest.raises(UnsupportedError, match="TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"):
         cluster._join(address)
@@ -184,7 +188,7 @@ def test_a_port_that_is_in_use_is_named() -> None:
 
 def test_rank_0_must_run_on_the_host_that_is_named() -> None:
     with pytest.raises(TrainingError, match="Rank 0 must run on the host of that name"):
-        cluster._listen(ClusterAddress(0, 2, "192.0.2.1", 29500))  # an address for documentation
+        cluster._listen(ClusterAddress(0, 2, "192.0.2.1", 29500))  # an address that no host has (RFC 5737)
 
 
 def test_rank_0_listens_on_one_address_only() -> None:
@@ -201,5 +205,6 @@ def test_files_that_only_rank_0_reads_are_not_sent(folder: Path) -> None:
     assert set(files) == {"pieces.model", "data/store.json"} | {
         f"data/{side}.{kind}" for side in ("source", "target") for kind in ("ids", "offsets")
     }
+    # The other files in data/ have only a size, since store.json has their sha256.
     assert "sha256" in files["data/store.json"]
     assert "sha256" in files["pieces.model"]

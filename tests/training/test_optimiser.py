@@ -40,6 +40,7 @@ def test_weight_decay_applies_to_matrices_only() -> None:
 
 
 def test_beta2_comes_from_the_settings() -> None:
+    """`config.derive` derives beta2 from the tokens per update; the optimiser does not."""
     optimiser = make_optimiser(small_model(), TrainingSettings(batch_tokens=512, beta2=0.97))
     assert optimiser.param_groups[0]["betas"] == (0.9, 0.97)
 

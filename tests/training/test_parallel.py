@@ -1,4 +1,7 @@
-"""Several processes make the same updates as one, the same in every run, and no process is left over."""
+"""Several processes make the same updates as one, up to rounding; repeated runs are equal bit for bit.
+
+No process is left over, even after an error.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from jumok.data.store import open_store
 from jumok.errors import TrainingError
 from jumok.storage.model_folder import read_model_with_weights
 from jumok.text.tokenizer_files import read_tokenizers
-from jumok.training.events import StageDone, Started
+from jumok.training.events import Saved, StageDone, Started
 from jumok.training.loop.optimiser import make_optimiser, optimiser_tensors
 from jumok.training.parallel import group as parallel_group
 from jumok.training.parallel.group import DataParallelGroup
@@ -104,12 +107,12 @@ def test_a_single_process_keeps_state_on_the_models_device() -> None:
 
 def test_each_parameter_has_one_owner_and_the_owners_loads_are_balanced() -> None:
     assert assign_owners([16, 64, 32, 16], world_size=2) == [1, 0, 1, 1]
-    assert assign_owners([16, 16], world_size=3) == [0, 1]
+    assert assign_owners([16, 16], world_size=3) == [0, 1]  # rank 2 owns nothing
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A run folder with everything that a group needs."""
+    """A run folder with everything that a `DataParallelGroup` needs."""
     path = tmp_path_factory.mktemp("group") / "run"
     settings = {**SHORT, "training.steps": 1, "model.dropout": 0.0}
     list(training_events(digit_corpus(300), out=path, **settings))
@@ -125,7 +128,8 @@ def make_group(folder: RunFolder, world_size: int) -> DataParallelGroup:
     return DataParallelGroup(model, batches, record.recipe, folder, world_size=world_size)
 
 
-def after_updates(folder: RunFolder, world_size: int, steps: int = 4) -> tuple[list[Any], list[torch.Tensor]]:
+def make_updates(folder: RunFolder, world_size: int, steps: int = 4) -> tuple[list[Any], list[torch.Tensor]]:
+    """Return the results of the first updates of a new group, and the weights after them."""
     with make_group(folder, world_size) as group:
         updates = [group.update(step, 1e-3) for step in range(1, steps + 1)]
         return updates, [parameter.detach().clone() for parameter in group.model.parameters()]
@@ -134,8 +138,9 @@ def after_updates(folder: RunFolder, world_size: int, steps: int = 4) -> tuple[l
 @pytest.mark.medium
 @pytest.mark.parametrize("world_size", [2, 3])
 def test_several_processes_make_the_same_updates_as_one(folder: RunFolder, world_size: int) -> None:
-    single_updates, single_weights = after_updates(folder, 1)
-    updates, weights = after_updates(folder, world_size)
+    """They are equal up to rounding, and bit for bit if the same number of processes repeats them."""
+    single_updates, single_weights = make_updates(folder, 1)
+    updates, weights = make_updates(folder, world_size)
     for single, shared in zip(single_updates, updates, strict=True):
         assert shared.tokens == single.tokens
         assert shared.loss == pytest.approx(single.loss, rel=1e-4)
@@ -143,7 +148,7 @@ def test_several_processes_make_the_same_updates_as_one(folder: RunFolder, world
         assert shared.gradient_norm == pytest.approx(single.gradient_norm, rel=1e-3)
     for expected, actual in zip(single_weights, weights, strict=True):
         torch.testing.assert_close(actual, expected, rtol=1e-3, atol=2e-4)
-    repeated = after_updates(folder, world_size)[1]
+    repeated = make_updates(folder, world_size)[1]
     assert all(map(torch.equal, repeated, weights))
 
 
@@ -159,7 +164,7 @@ def test_a_reset_group_trains_like_a_new_one(folder: RunFolder, world_size: int)
         for step in range(1, 5):
             group.update(step, 1e-3)
         after_reset = [parameter.detach().clone() for parameter in group.model.parameters()]
-    assert all(map(torch.equal, after_reset, after_updates(folder, world_size)[1]))
+    assert all(map(torch.equal, after_reset, make_updates(folder, world_size)[1]))
 
 
 @pytest.mark.medium
@@ -248,24 +253,24 @@ def test_a_resumed_run_of_two_processes_ends_with_the_same_weights(tmp_path: Pat
     settings = {**SHORT, "training.processes": 2}
     list(training_events(digit_corpus(300), out=tmp_path / "uninterrupted", **settings))
     for event in training_events(digit_corpus(300), out=tmp_path / "resumed", **settings):
-        if type(event).__name__ == "Saved":
+        if isinstance(event, Saved):
             break  # abandons the run in the middle, as an exception would
     events = list(training_events(digit_corpus(300), out=tmp_path / "resumed", **settings))
     assert next(event for event in events if isinstance(event, Started)).resumed_from == 6
     (_, uninterrupted, _), (_, resumed, _) = (
-        read_model_with_weights(tmp_path / n / "model") for n in ("uninterrupted", "resumed")
+        read_model_with_weights(tmp_path / name / "model") for name in ("uninterrupted", "resumed")
     )
     assert all(torch.equal(uninterrupted[name], resumed[name]) for name in uninterrupted)
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("limit", [{"minutes": 0.1}, {"steps": 300}, {"epochs": 100}], ids=str)
-def test_the_faster_number_of_processes_is_measured_explained_and_stored(
+def test_the_number_of_processes_is_chosen_by_measurement_explained_and_stored(
     limit: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds for every kind of limit.
+    """The speed is measured for every kind of limit.
 
-    A resumed run does not measure again, since another number of processes would give other bits.
+    A resumed run does not measure it again, since another number of processes would give other bits.
     """
     monkeypatch.setattr(jumok.training.run.preparation, "MIN_SECONDS_FOR_PROCESSES", 0.0)
     monkeypatch.setattr(jumok.training.run.preparation, "this_machine", lambda: MachineFacts(cores=2))
@@ -289,11 +294,11 @@ def test_the_faster_number_of_processes_is_measured_explained_and_stored(
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("end", ["closed while it is prepared", "no training after the preparation"])
+@pytest.mark.parametrize("end", ["closed while it is prepared", "error after the preparation"])
 def test_a_run_that_ends_before_its_first_step_ends_its_workers(
     end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The workers end at once: garbage collection, which would also end them, may come much later."""
+    """The workers end at once. Garbage collection, which would end them much later, is off here."""
     worker_pids: list[int] = []
     start_worker = parallel_group._start_worker
 
@@ -317,8 +322,8 @@ def test_a_run_that_ends_before_its_first_step_ends_its_workers(
             monkeypatch.setattr(jumok.training.run.training_run, "load_newest_checkpoint", fail)
             with pytest.raises(OSError, match="cannot be read"):
                 list(events)
-        assert [pid for pid in worker_pids if Path(f"/proc/{pid}").exists()] == []
         assert len(worker_pids) == 1
+        assert [pid for pid in worker_pids if Path(f"/proc/{pid}").exists()] == []
     finally:
         gc.enable()
 
@@ -327,9 +332,10 @@ def test_a_run_that_ends_before_its_first_step_ends_its_workers(
 def test_a_short_run_uses_one_process(
     limit: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such a run would end before workers have started.
+    """A run of less than a minute uses one process, since starting workers takes some seconds.
 
-    In a run of 150 steps, too few updates could be measured, so the speed is not measured at all.
+    The speed may be measured in 1.5% of the planned steps. In a run of 150 steps these are too few, so the
+    speed is not measured at all.
     """
     monkeypatch.setattr(jumok.training.run.preparation, "this_machine", lambda: MachineFacts(cores=2))
     settings = {key: value for key, value in SHORT.items() if not key.startswith("training.")}

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from jumok.data.corpora import open_corpus
-from jumok.errors import DataError, RecipeError, UnsupportedError
+from jumok.errors import DataError, RecipeError, RunFolderError, UnsupportedError
 from jumok.evaluation.class_scores import evaluate_classifier
 from jumok.evaluation.translator_scores import evaluate_translator
 from jumok.inference.loading import load, load_picture_classifier, load_text_model
@@ -46,7 +46,7 @@ def test_a_tiny_classifier_learns(tmp_path: Path) -> None:
     classification = classifier.classify([str(folder / "left" / "000.png")])[0]
     assert sum(classification.probabilities.values()) == pytest.approx(1, abs=1e-5)
     weights = classifier.class_roll_out(classification.picture).weights
-    assert weights.shape == (1, 1, 1, 16)
+    assert weights.shape == (1, 1, 1, 16)  # 8 × 8 pixels in patches of 2 × 2
     assert 0 < weights.sum() < 1  # the class token keeps the rest of the weight
     with pytest.raises(UnsupportedError, match="names the class of a picture"):
         load(model)
@@ -71,9 +71,9 @@ def test_a_tiny_captioner_learns_and_its_attention_is_measured(tmp_path: Path) -
     assert evaluation.pointing is not None
     assert evaluation.pointing.words == 40  # one word with a region in each of the 40 captions
     attention = translator.word_attention(pairs[0].source, "the left half is bright")
-    assert attention.weights.shape == (1, 1, 5, 16)
+    assert attention.weights.shape == (1, 1, 5, 16)  # 5 words, 16 patches
     assert attention.weights.sum(axis=-1) == pytest.approx(1, abs=1e-5)
-    assert attention.keys[:5] == ("1,1", "1,2", "1,3", "1,4", "2,1")
+    assert attention.keys[:5] == ("1,1", "1,2", "1,3", "1,4", "2,1")  # row and column of each patch
     assert {site: maps.weights.shape for site, maps in translator.attention(pairs[0].source).items()}[
         "encoder"
     ] == (1, 2, 16, 16)
@@ -98,13 +98,15 @@ def test_long_captions_of_small_pictures_fit_into_learned_positions(tmp_path: Pa
         "training.max_sentence_tokens": 40,
         "training.steps": 1,
     }
-    unlimited = train(captions, out=tmp_path / "unlimited", **settings)
-    unlimited_ratio = read_card(unlimited).recipe.search.max_length_ratio
+    many_positions = train(captions, out=tmp_path / "many", **settings)
+    ratio_of_corpus = read_card(many_positions).recipe.search.max_length_ratio
     settings |= {"source.size": 8, "model.max_positions": 41}  # 4 patches; a caption of 40 tokens, and <s>
     model = train(captions, out=tmp_path / "run", **settings)
     ratio = read_card(model).recipe.search.max_length_ratio
-    assert int(4 * ratio) + 10 == 40 < int(4 * unlimited_ratio) + 10
+    # With few positions, the ratio is lowered until a caption for 4 patches has at most 40 tokens.
+    assert int(4 * ratio) + 10 == 40 < int(4 * ratio_of_corpus) + 10
     assert load(model).translate([str(tmp_path / "halves" / "left" / "000.png")])
+    # 10 · 4 + 10 tokens, and <s>
     with pytest.raises(UnsupportedError, match=r"must cover 51 positions.*search\.max_length_ratio = 10"):
         train(captions, out=tmp_path / "refused", **settings, **{"search.max_length_ratio": 10.0})
 
@@ -133,7 +135,7 @@ def test_a_run_that_is_stopped_and_resumed_ends_with_the_same_weights(tmp_path: 
     # A file with the same name and another picture is another corpus.
     changed = tmp_path / "halves" / "left" / "000.png"
     changed.write_bytes((tmp_path / "halves" / "right" / "000.png").read_bytes())
-    with pytest.raises(Exception, match="other sentences"):
+    with pytest.raises(RunFolderError, match="other sentences"):
         list(training_events(source, out=tmp_path / "stopped", **settings))
 
 

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 SHORT = {"training.steps": 12, "training.validate_every": 5, "training.warmup_steps": 2}
 FAMILIES = ["decoder-only", "encoder-only"]
+# A translator has `model.encoder_layers` and `model.decoder_layers` instead of `model.layers`.
 TRANSLATOR = {name: value for name, value in SMALL.items() if name != "model.layers"}
 
 
 def run(text: Path, out: Path, family: str, **settings: Any) -> list[Event]:
+    """Train a small model of plain text; return all events. Without settings, the run is short."""
     settings = {**SMALL, "model.family": family, **(settings or SHORT)}
     return list(training_events(text, out=out, **settings))
 
@@ -68,7 +70,7 @@ def short_runs(texts: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="module")
 def encoder(texts: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model folder of an encoder that has learnt its language."""
+    """The model folder of an encoder-only model that has learnt its language."""
     out = tmp_path_factory.mktemp("encoder") / "run"
     run(texts[0], out, "encoder-only", **{"training.steps": 400, "training.validate_every": 400})
     return out / "model"
@@ -132,6 +134,7 @@ class TestRun:
         events = training_events(
             texts[0], valid=texts[1], out=tmp_path / "run", **{**SMALL, **SHORT, "model.family": family}
         )
+        # All sentences of the validation text (`write_cycles`).
         assert only(list(events), Started)[0].validation_pairs == 40
 
 
@@ -186,7 +189,7 @@ class TestPretrainedEncoder:
         assert "sha256" in reasons["model.encoder_from"]
 
     @pytest.mark.medium
-    def test_a_run_resumes_without_the_encoders_folder(
+    def test_a_run_resumes_without_the_folder_of_its_pretrained_encoder(
         self, short_runs: dict[str, Path], tmp_path: Path
     ) -> None:
         encoder = tmp_path / "encoder"

@@ -23,7 +23,7 @@ SHORT = {**TINY, "training.steps": 6, "training.validate_every": 3, "training.wa
 
 
 def with_old_names(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Return the nested recipe with the names under which an older jumok stored it."""
+    """Return the nested recipe with the old names of settings, as an older jumok stored it."""
     old_names = {new: old for old, new in RENAMED_SETTINGS.items()}
     return {
         section: {

@@ -1,4 +1,4 @@
-"""Complete runs on a tiny task: from pairs to a model folder, resuming, failures, and what a run refuses."""
+"""Complete runs on a tiny task: from pairs to a model folder. How runs resume and fail, what they refuse."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ SHORT = {**TINY, "training.steps": 12, "training.validate_every": 5, "training.w
 
 
 def run(out: Path, count: int = 200, seed: int = 1, **settings: Any) -> list[Event]:
+    """Train on `count` pairs that depend on `seed`, which is not the seed of training; return all events."""
     return list(training_events(digit_corpus(count, seed), out=out, **{**SHORT, **settings}))
 
 
@@ -129,7 +130,7 @@ class TestCompleteRun:
         assert second_events[0].reason == "already finished"  # type: ignore[union-attr]
         assert second_events[0].scores == events[-1].scores  # type: ignore[union-attr]
         after = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
-        assert {p for p in after if after[p] != before.get(p)} <= {out / "run.lock"}
+        assert {path for path in after if after[path] != before.get(path)} <= {out / "run.lock"}
 
     def test_a_finished_run_refuses_other_settings(self, finished_run: tuple[Path, list[Event]]) -> None:
         with pytest.raises(RunFolderError, match=r"training\.seed: received 13, the run has 1"):
@@ -311,7 +312,7 @@ class TestSettingsAndInputs:
         assert len(only(events, Validated)) >= 3
 
     @pytest.mark.parametrize("stop_on", ["bleu", "loss"])
-    def test_with_stop_on_bleu_or_loss_the_first_validation_is_the_best_so_far(
+    def test_the_first_validation_is_the_best_so_far_by_bleu_or_by_loss(
         self, tmp_path: Path, stop_on: str
     ) -> None:
         events = run(tmp_path / "run", **{"training.stop_on": stop_on})
@@ -416,7 +417,7 @@ class TestResuming:
         with pytest.raises(RunFolderError, match=r"training\.seed: received 9, the run has 1"):
             next(training_events("no.tsv", out=interrupted_run, seed=9))
 
-    def test_changed_data_are_refused(self, interrupted_run: Path) -> None:
+    def test_a_changed_corpus_is_refused(self, interrupted_run: Path) -> None:
         with pytest.raises(RunFolderError, match="holds a run on other sentences"):
             run(interrupted_run, count=230)
         with pytest.raises(RunFolderError, match="holds a run on other sentences"):
@@ -664,7 +665,7 @@ class TestRunFolder:
     def test_derived_settings_are_in_the_record(self, tmp_path: Path) -> None:
         run(tmp_path, **{"training.steps": 1})
         training = json.loads((tmp_path / "run.json").read_text())["recipe"]["training"]
-        assert training["beta2"] == pytest.approx(0.99875)  # for updates of 256 tokens
+        assert training["beta2"] == pytest.approx(0.99875)  # 1 - 0.02 · 256 / 4096, for updates of 256 tokens
 
     def test_a_damaged_record_is_named(self, tmp_path: Path) -> None:
         run(tmp_path, **{"training.steps": 1})
@@ -708,6 +709,7 @@ class TestFailures:
         assert not (tmp_path / "run" / "model").exists()
         assert not any(event.best for event in only(events, Validated))
         [warned] = [event for event in only(events, Warned) if "skipped" not in event.message]
+        # The vocabulary has about 300 tokens, and ln 300 is 5.70.
         assert "giving every token the same probability gives 5.7" in warned.message
         assert "The learning rate is most likely too high" in warned.advice
 
@@ -746,19 +748,20 @@ class TestFailures:
         )
         events = list(training_events(training, out=tmp_path / "run", valid=validation, **settings))
         assert isinstance(events[-1], Finished)
+        # 4 · 40 + 10, and <s>
         with pytest.raises(UnsupportedError, match=r"must cover 171 .*lower .* or search\.max_length_ratio"):
             train(training, out=tmp_path / "refused", **settings, **{"search.max_length_ratio": 4.0})
         assert not (tmp_path / "refused").exists()
 
     def test_more_minutes_than_a_year_are_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(RecipeError, match=r"training\.minutes.*527040"):
+        with pytest.raises(RecipeError, match=r"training\.minutes.*527040"):  # minutes of 366 days
             train(digit_corpus(200), out=tmp_path / "run", **{**TINY, "training.minutes": 1e9})
         assert not (tmp_path / "run").exists()
 
     def poison_gradients(self, monkeypatch: pytest.MonkeyPatch, steps: range, poison: float) -> None:
-        """Set one number of the gradients to `poison` in these updates."""
+        """Set one number of the gradients to `poison` in these updates of a single process."""
         real = jumok.training.loop.update.squared_norm
-        calls = iter(range(1, 1000))
+        calls = iter(range(1, 1000))  # one call per update
 
         def squared_norm(gradients: list[torch.Tensor]) -> float:
             if next(calls) in steps:
@@ -829,7 +832,7 @@ class TestFailures:
             events.extend(training_events(digit_corpus(200), out=tmp_path, **{**SHORT, "training.steps": 40}))
         messages = [warned.message for warned in only(events, Warned)]
         assert sum("the validation loss is nan" in message for message in messages) == 1
-        assert saved_steps(tmp_path / "checkpoints") == [5, 10, 15]
+        assert saved_steps(tmp_path / "checkpoints") == [5, 10, 15]  # the best one and the newest two
 
     def test_no_model_is_made_of_weights_that_diverged_from_the_start(self, tmp_path: Path) -> None:
         with pytest.raises(TrainingError, match=r"No model was made.*validation loss is nan"):
@@ -838,13 +841,14 @@ class TestFailures:
 
 
 class Clock:
-    """Replaces `time.perf_counter`; only calls of the methods given to `advance_on` take time."""
+    """Replaces `time.perf_counter`. Only calls of methods that were passed to `advance_on` take time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seconds, self._monkeypatch = 0.0, monkeypatch
         monkeypatch.setattr(time, "perf_counter", lambda: self.seconds)
 
     def advance_on(self, owner: type, method: str, *, seconds: float, result: Any = None) -> None:
+        """Let every call of the method take `seconds`. If `result` is set, the call only returns it."""
         real = getattr(owner, method)
 
         def timed(*arguments: Any, **options: Any) -> Any:
@@ -866,11 +870,11 @@ class TestTime:
         clock.advance_on(TranslationValidation, "estimate_seconds", seconds=1.0, result=1.0)
         events = list(training_events(digit_corpus(200), out=tmp_path, minutes=0.75, **TINY))
         assert events[-1].reason == "done"  # type: ignore[union-attr]
-        assert 0.85 * 45 < clock.seconds < 45  # 0.75 minutes are 45 s
+        assert 0.85 * 45 < clock.seconds < 45  # 0.75 minutes are 45 s; a run plans to use most of them
         assert only(events, Progress)[-1].seconds_left is not None
 
     @pytest.mark.medium
-    def test_a_slower_machine_revises_the_plan_and_stores_it(
+    def test_if_the_machine_becomes_slower_the_plan_is_revised_and_stored(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         real = Worker.update
@@ -879,8 +883,8 @@ class TestTime:
             time.sleep(0.02)
             return real(*arguments, **options)
 
-        settings = {"training.steps": None, "training.minutes": 0.1, "training.validate_every": 25}
-        settings = {**SHORT, **settings, "training.warmup_steps": 5}
+        limits = {"training.steps": None, "training.minutes": 0.1}
+        settings = {**SHORT, **limits, "training.validate_every": 25, "training.warmup_steps": 5}
         events = []
         for event in training_events(digit_corpus(200), out=tmp_path, **settings):
             events.append(event)

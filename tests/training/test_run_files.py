@@ -1,4 +1,4 @@
-"""Copies of a run's files on other machines."""
+"""The files of a run that rank 0 sends to other machines, and their copies there."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from jumok.training.run.run_folder import RunFolder
 if TYPE_CHECKING:
     from pathlib import Path
 
-FIRST_RANK_OF_A_MACHINE: Any = SimpleNamespace(local_rank=0)
+CLUSTER_SEEN_BY_THE_FIRST_RANK_OF_A_MACHINE: Any = SimpleNamespace(local_rank=0)
 
 
-def test_a_copy_that_another_machine_removed_meanwhile_is_no_error(
+def test_removing_a_copy_that_another_machine_has_removed_meanwhile_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = tmp_path / "copy"
@@ -30,7 +30,7 @@ def test_a_copy_that_another_machine_removed_meanwhile_is_no_error(
         remove_folder(folder)
 
     monkeypatch.setattr(run_files, "remove_folder", remove_twice)
-    run_files.remove_copy(FIRST_RANK_OF_A_MACHINE, copy, tmp_path / "run")
+    run_files.remove_copy(CLUSTER_SEEN_BY_THE_FIRST_RANK_OF_A_MACHINE, copy, tmp_path / "run")
     assert not copy.exists()
 
 
@@ -40,7 +40,7 @@ def test_a_copy_that_cannot_be_removed_is_an_error(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(run_files, "remove_folder", refuse)
     with pytest.raises(StorageError, match="permission"):
-        run_files.remove_copy(FIRST_RANK_OF_A_MACHINE, tmp_path, tmp_path / "run")
+        run_files.remove_copy(CLUSTER_SEEN_BY_THE_FIRST_RANK_OF_A_MACHINE, tmp_path, tmp_path / "run")
 
 
 def test_only_files_that_every_rank_reads_are_sent(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def test_warm_up_rises_linearly_to_the_peak(schedule: str) -> None:
 
 
 def test_inverse_sqrt_equals_the_papers_formula() -> None:
+    """Vaswani et al. 2017, eq. 3."""
     width, warmup = 512, 4000
     peak = (width * warmup) ** -0.5
     paper_settings = TrainingSettings(learning_rate=peak, warmup_steps=warmup, schedule="inverse-sqrt")
@@ -50,6 +51,7 @@ def test_schedules_without_warm_up() -> None:
 
 @pytest.mark.parametrize("total", [80, 105, 300])
 def test_a_revised_plan_changes_the_slope_and_not_the_current_rate(total: int) -> None:
+    """The plan of 110 steps is revised at step 60, in the middle of the cosine after 10 steps of warm-up."""
     plan = plan_of(110)
     revised = plan.revised(60, total)
     for step in range(1, 61):  # steps before the revision keep their rate
@@ -62,7 +64,7 @@ def test_a_revised_plan_changes_the_slope_and_not_the_current_rate(total: int) -
     assert revised.steps == total
 
 
-def test_a_plan_until_a_step_has_no_later_revision() -> None:
+def test_until_drops_later_revisions() -> None:
     plan = plan_of(100).revised(50, 200)
     assert plan.until(49).steps == 100
     assert plan.until(50) == plan

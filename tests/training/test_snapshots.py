@@ -1,4 +1,7 @@
-"""Every validation line in metrics.jsonl has samples and the attention map of one sentence."""
+"""Snapshots in metrics.jsonl: at every validation, sample translations and the attention map of one sentence.
+
+A model without attention has no map, and a model of plain text has no samples.
+"""
 
 from __future__ import annotations
 
@@ -86,8 +89,8 @@ def test_every_validation_line_has_samples_and_the_map_of_the_first_sample(name:
     assert not np.allclose(weights[0], weights[-1], atol=0.01), "training has not changed the map"
 
 
-def test_the_map_is_the_mean_over_the_heads_of_the_validated_model(tmp_path: Path) -> None:
-    """Here the last step is the best, so the model folder must give the map of the last line."""
+def test_the_map_is_the_mean_over_the_layers_and_heads_of_the_validated_model(tmp_path: Path) -> None:
+    """Here the last validation is the best, so the model folder must give the map of the last line."""
     run(tmp_path / "run", digit_corpus(200), **TINY, **{"training.average_checkpoints": 1})
     line = validation_lines(tmp_path / "run")[-1]
     translator = jumok.load(tmp_path / "run" / "model")
@@ -175,12 +178,12 @@ def test_the_longest_sentence_within_the_limit_is_picked() -> None:
 
 
 def test_a_snapshot_is_one_short_line(tmp_path: Path) -> None:
-    """Some readers also split lines at separators other than a line feed."""
+    """Other separators than a line feed are replaced, because some readers split lines at them."""
     odd = "one\u2028two\x85three " + 500 * "four "
     fields = snapshot_to_json([Sample("one", odd, "나는 " * 1000)], None)
     [sample] = fields["samples"]
     assert sample["reference"].startswith("one two three four")
-    assert max(map(len, sample.values())) == 300
+    assert max(map(len, sample.values())) == 300  # `MAX_CHARACTERS`
     assert sample["hypothesis"].endswith("…")
     assert "attention" not in fields
     line = json.dumps(fields, ensure_ascii=False)

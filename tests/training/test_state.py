@@ -9,7 +9,7 @@ from jumok.training.loop.state import RunState, ValidationRecord
 
 
 def state(*scores: float) -> RunState:
-    """Return the state of a run that was validated every 10 steps: these scores, and a falling loss."""
+    """Return a run's state with a validation every 10 steps: with these chrF scores, and falling losses."""
     records = [
         ValidationRecord(
             step=10 * i, loss=5.0 - i / 10, training_loss=5.0, scores={"chrf": score, "bleu": score / 2}
@@ -27,7 +27,7 @@ def test_a_state_is_the_same_after_a_json_round_trip() -> None:
     assert stored["metrics_length"] == 7
 
 
-def test_the_best_validation_by_score_and_by_loss() -> None:
+def test_the_best_validation_is_found_by_score_and_by_loss() -> None:
     assert RunState().best("chrf") is None
     best = state(1.0, 3.0, 2.0).best("chrf")
     assert best is not None
@@ -52,9 +52,8 @@ def test_a_loss_that_is_not_finite_ranks_last_in_any_order() -> None:
 
 
 def test_diverged_weights_are_never_best_whatever_their_score() -> None:
-    good = ValidationRecord(
-        step=10, loss=7.0, training_loss=3.0, scores={"chrf": 1.0}
-    )  # overconfident, not diverged
+    # Above the uniform loss of 6.0, but not above `USELESS_RATIO` times 6.0: overconfident, not diverged.
+    good = ValidationRecord(step=10, loss=7.0, training_loss=3.0, scores={"chrf": 1.0})
     bad = ValidationRecord(step=20, loss=87_300_121.0, training_loss=3.0, scores={"chrf": 9.0})
     worse = ValidationRecord(step=30, loss=1e9, training_loss=3.0, scores={"chrf": 10.0})
     broken = ValidationRecord(step=40, loss=math.nan, training_loss=3.0, scores={"chrf": 11.0})
@@ -75,4 +74,4 @@ def test_a_patience_of_two_runs_out_after_two_validations_without_improvement() 
 
 def test_the_end_of_a_run_needs_the_best_checkpoint_and_the_last_checkpoints_to_average() -> None:
     steps = state(9.0, 2.0, 3.0, 4.0).needed_steps(TrainingSettings(average_checkpoints=2))
-    assert steps == {10, 30, 40}
+    assert steps == {10, 30, 40}  # the best; the last two
