@@ -151,4 +151,4 @@ def _describe_schedule(phase: Phase) -> str:
 
 
 def _describe(limits: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} = {value:,g}" for name, value in limits.items())
+    return ", ".join(f"{name} = {value:,.10g}" for name, value in limits.items())
