@@ -149,7 +149,7 @@ def read_fine_tuning(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPai
 
 
 def _value(result: ValidationResult, score: str) -> float:
-    return result.loss if score == "loss" else result.values()[score]
+    return result.loss if score == "loss" else result.score_values()[score]
 
 
 def _change(before: float | None, after: float | None) -> str:

@@ -109,7 +109,7 @@ def finish_run(
     scored = f", scored with beam {recipe.search.beam}" if translates else ""
     yield StageDone("finishing", f"{choice.description}{scored}", trainer.seconds - started)
     yield Finished(
-        trainer.stop_reason or "done", folder, trainer.state.step, trainer.seconds, result.values()
+        trainer.stop_reason or "done", folder, trainer.state.step, trainer.seconds, result.score_values()
     )
 
 
@@ -228,7 +228,8 @@ def _validate(trainer: Trainer, choice: ChosenWeights) -> ValidationRecord | Non
     result = trainer.validation.validate(trainer.model, beam=1, should_stop=trainer.should_stop)
     if result is None:
         return None
-    return ValidationRecord(trainer.state.step, result.loss, result.loss, result.values())
+    # There is no training loss of averaged weights. Only detectors would read it.
+    return ValidationRecord(trainer.state.step, result.loss, result.loss, result.score_values())
 
 
 def _checkpoint_weights(trainer: Trainer, step: int) -> dict[str, Tensor]:

@@ -43,7 +43,7 @@ class ValidationResult:
     references: tuple[str, ...]
     samples: tuple[Sample, ...]
 
-    def values(self) -> dict[str, float]:
+    def score_values(self) -> dict[str, float]:
         return {name: record.value for name, record in self.scores.items()}
 
     def signatures(self) -> dict[str, str]:
@@ -53,10 +53,10 @@ class ValidationResult:
 class Validation(Protocol):
     """A validation set, encoded and batched once."""
 
-    num_too_long: int
+    num_too_long: int  # pairs that were left out
     fingerprint: str  # of all pairs, including those that are too long
     uniform_loss: float  # the loss of equal probabilities for all tokens
-    unigram_entropy: float
+    unigram_entropy: float  # of the target tokens; `detectors.Evidence` explains these three
     byte_token_share: float
 
     @property
