@@ -157,8 +157,8 @@ class Cluster:
             rank = next(rank for rank, host in enumerate(hosts) if host)
             raise TrainingError(
                 f"The run folder is on the host of rank {rank} ({hosts[rank]}), not on the host of rank 0. "
-                "Only rank 0 continues a run. Make that host rank 0 (with --rdzv-backend c10d, rank 0 is on the "
-                "host whose --local-addr sorts first), or use a folder that all hosts share."
+                f"Only rank 0 continues a run. Make {hosts[rank]} the host of rank 0 (with --rdzv-backend "
+                "c10d, it is the host whose --local-addr sorts first), or use a folder that all hosts share."
             )
 
     def _broadcast(self, tensor: torch.Tensor) -> torch.Tensor:

@@ -41,9 +41,12 @@ Limits = dict[str, float]
 
 
 def requested_limits(overrides: Overrides, record: RunRecord) -> Limits | None:
-    """Return the limits that the user has set if they mean more training, else None."""
+    """Return the limits that the user has set if they mean more training, else None.
+
+    They do if they differ from those of the run, or if `jumok finish` has ended the run.
+    """
     limits = {name: overrides[f"training.{name}"] for name in LIMIT_NAMES if f"training.{name}" in overrides}
-    if not limits or (limits == _limits(record.recipe.training) and record.finished != "stopped"):
+    if not limits or (limits == _limits(record.recipe.training) and record.end_reason != "stopped"):
         return None
     return limits
 
@@ -53,8 +56,8 @@ def _limits(settings: TrainingSettings) -> Limits:
 
 
 def must_complete_first(record: RunRecord) -> bool:
-    """Whether the current phase must be completed first: it has a planned end and has not finished."""
-    return not record.finished and record.plan.steps is not None
+    """Whether the current phase must be completed first: it has a planned end and has not ended."""
+    return not record.end_reason and record.plan.steps is not None
 
 
 def check_limits_are_larger(
@@ -62,7 +65,7 @@ def check_limits_are_larger(
 ) -> None:
     """Raise if the run has reached these limits, or will reach them in its current phase."""
     start, seconds = _steps_and_seconds(checkpoint)
-    planned = start if record.finished else max(record.plan.steps or 0, start)
+    planned = start if record.end_reason else max(record.plan.steps or 0, start)
     total = _planned_steps(record, _with_limits(record, limits).training, start, seconds, batches_per_epoch)
     if total <= planned:
         plan = f", and {planned:,} are planned" if planned > start else ""
@@ -81,7 +84,10 @@ def _steps_and_seconds(checkpoint: Checkpoint | None) -> tuple[int, float]:
 def extend_record(
     record: RunRecord, limits: Limits, checkpoint: Checkpoint | None, batches_per_epoch: int
 ) -> RunRecord:
-    """Return the record with a further phase, which begins at the checkpoint."""
+    """Return the record with a further phase, which begins at the checkpoint.
+
+    If the limits leave no step for it, there is no further phase, only the new limits.
+    """
     start, seconds = _steps_and_seconds(checkpoint)
     recipe = _with_limits(record, limits)
     total = _planned_steps(record, recipe.training, start, seconds, batches_per_epoch)
@@ -95,7 +101,7 @@ def extend_record(
         recipe=recipe,
         derived_settings=(*derived, DerivedSetting("training.steps", total, why)),
         plan=record.plan.extended(phase, total),
-        finished="",
+        end_reason="",
     )
 
 
