@@ -201,7 +201,10 @@ def _choose_hold_outs(
     excluded: Sequence[Corpus],
     max_held_out: int,
 ) -> dict[str, HoldOut]:
-    """Choose the lowest hashes for the test set and the next lowest for the validation set, if not given."""
+    """Assign the lowest hashes to the test set and the next lowest to the validation set.
+
+    A set that the user has named (`given_sets`) gets none.
+    """
 
     def clean() -> Iterator[Pair]:
         cleaner = Cleaner(exclude=excluded)

@@ -3,8 +3,9 @@
     jumok train pairs.tsv --out runs/x --steps 1000         the first phase
     jumok train pairs.tsv --out runs/x --steps 3000         a second one, from step 1,000 to 3,000
 
-A phase that has a planned end is completed and finished before the next phase begins. The weights therefore
-depend on the commands that the user has run, and not on the times at which a process was stopped or killed.
+If a process was stopped or killed inside a phase that has a planned end, this phase is first completed and
+finished. With limits of steps or epochs, the weights therefore depend on the commands that the user has run,
+and not on the moment of the stop.
 A run without a limit has no planned end, so its next phase begins at its newest checkpoint. If
 `jumok finish` has ended a run, its next phase begins at its newest checkpoint too.
 

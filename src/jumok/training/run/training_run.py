@@ -70,7 +70,7 @@ def train(
 ) -> Path:
     """Train and return the model folder, which is on the disk of rank 0 if there are several ranks.
 
-    The arguments are those of `training_events`.
+    The arguments are those of `training_events`. A RunFolderError is raised if the run is interrupted.
     """
     finished: Finished | None = None
     address = ClusterAddress.from_environment()
