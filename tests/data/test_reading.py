@@ -50,13 +50,13 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 
 
-def pairs_of(path: Path, content: str | bytes, **languages: str) -> list[Pair]:
-    return list(corpus_at(path, content, **languages).pairs())
+def pairs_of(path: Path, content: str | bytes, **options: str) -> list[Pair]:
+    return list(corpus_at(path, content, **options).pairs())
 
 
-def corpus_at(path: Path, content: str | bytes, **languages: str) -> Corpus:
+def corpus_at(path: Path, content: str | bytes, **options: str) -> Corpus:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return open_corpus(path, **languages)
+    return open_corpus(path, **options)
 
 
 # --- formats ---
@@ -95,7 +95,7 @@ def open_two_texts(folder: Path, source: str | bytes, target: str | bytes, compr
     return open_corpus(paths)
 
 
-def test_concatenated_streams_are_one_text(tmp_path: Path) -> None:
+def test_concatenated_compressed_streams_are_one_text(tmp_path: Path) -> None:
     for suffix, compress in COMPRESS.items():
         content = compress(b"a\tb\n") + compress(b"c\td\n")
         assert len(pairs_of(tmp_path / f"p.tsv{suffix}", content)) == 2

@@ -42,7 +42,7 @@ UTF_16_LE, UTF_16_BE = (
 
 
 def check_encoding(name: str) -> str:
-    """Return the name unchanged if Python knows this encoding of text; else raise a DataError. "" is UTF-8."""
+    """Return the name of an encoding of text unchanged. Raise a DataError if it is unknown. "" is UTF-8."""
     try:
         b"a".decode(name or "utf-8")
     except (LookupError, UnicodeError):  # UTF-16 and UTF-32 are known too, but cannot decode a single byte
@@ -222,7 +222,7 @@ _WESTERN = frozenset(
 
 
 def _western_share(non_ascii: Sequence[str], text: str) -> float:
-    """Return the share of accented letters and common marks; 0.0 if most letters of the text are not ASCII."""
+    """Return the share of accented letters and common marks; 0.0 if most letters are not ASCII."""
     letters = sum(character.isalpha() for character in text)
     # + 2: in a very short text, one letter more may be accented.
     if 2 * sum(character.isalpha() for character in non_ascii) > letters + 2:

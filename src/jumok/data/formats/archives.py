@@ -84,7 +84,7 @@ def _texts_by_stem(names: list[str]) -> dict[str, list[str]]:
 
 
 def _in_order(stem: str, names: list[str]) -> list[str]:
-    """Return names such as `x.en-ko.ko` and `x.en-ko.en` in the order of the stem (en, ko), not of the archive."""
+    """Sort names such as `x.en-ko.ko` and `x.en-ko.en` by the order of languages in the stem (en, ko)."""
     order = stem.rpartition(".")[2].split("-")
     return sorted(
         names, key=lambda name: order.index(end) if (end := name.rpartition(".")[2]) in order else len(order)

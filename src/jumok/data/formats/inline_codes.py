@@ -4,8 +4,8 @@
 
 Codes are formatting of another program. Some codes have formatting as their content (bpt, ept, ph, it, ut;
 also sub, a note inside such a code): these are dropped with their content. Other codes surround text (hi, g,
-pc, mrk): the text is kept. A line break becomes a space. If there are spaces around a dropped code, they become
-one space, or none before a punctuation mark.
+pc, mrk): the text is kept. A line break becomes a space. If there are spaces around a dropped code, they
+become one space, or none before a punctuation mark.
 """
 
 from __future__ import annotations

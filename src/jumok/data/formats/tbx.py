@@ -46,8 +46,8 @@ def open_tbx(file: InputFile, options: ReadOptions) -> PairFile:
         )
     if len(requested) < 2 and len(codes) != 2:
         raise DataError(
-            f"{file.name} has terms in: {listed or 'no language'}. A glossary needs terms in two languages; if "
-            "it has more, name the source language and the target language."
+            f"{file.name} has terms in: {listed or 'no language'}. A glossary needs terms in two languages; "
+            "if it has more, name the source language and the target language."
         )
     source, target = requested if len(requested) == 2 else codes
     if len(requested) == 1 and (options.source == target or options.target == source):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-
 from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.data.formats.inline_codes import INLINE_CODE, SegmentText

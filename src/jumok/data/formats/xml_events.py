@@ -64,7 +64,8 @@ def read_xml(file: InputFile, handler: XmlHandler[T], dropped: Counter[str]) -> 
             parser.Parse(data, False)
             if fed_bytes - parser.CurrentByteIndex > _MAX_TOKEN_BYTES:
                 raise DataError(
-                    f"{file.name} has a tag or comment of more than {_MAX_TOKEN_BYTES:,} bytes; reading stopped."
+                    f"{file.name} has a tag or comment of more than {_MAX_TOKEN_BYTES:,} bytes; "
+                    "reading stopped."
                 )
             yield from handler.take()
         parser.Parse(b"", True)
