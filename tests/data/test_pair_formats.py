@@ -679,6 +679,16 @@ def test_hostile_files_are_refused_quickly_in_little_memory(tmp_path: Path, name
     assert peak < 100e6
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_is_refused_if_its_method_could_expand_a_few_bytes_to_gigabytes(
+    tmp_path: Path, method: int
+) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as archive:
+        archive.writestr("x.tsv", "a\tb\n")
+    with pytest.raises(DataError, match=r"x\.tsv in .*a\.zip is compressed with a method other than deflate"):
+        open_corpus(tmp_path / "a.zip")
+
+
 def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
     """For any damage, the only error that a reader raises is a DataError."""
     generator = random.Random(1)

@@ -285,6 +285,11 @@ def _member_blocks(file: InputFile, raw: IO[bytes]) -> Iterator[bytes]:
             raise _damage_error(file, "it is missing") from None
         if info.flag_bits & 1:
             raise DataError(f"{file.name} is encrypted. Save it without a password.")
+        # zipfile limits the memory for deflate only. Other methods could expand a few bytes to gigabytes.
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DataError(
+                f"{file.name} is compressed with a method other than deflate. Extract the file and name it."
+            )
         _check_expansion(file, info.file_size, info.compress_size)  # zipfile reads no more than file_size
         with archive.open(info) as member:
             while block := member.read(_BLOCK_BYTES):
