@@ -69,7 +69,7 @@ def test_every_derived_value_is_in_the_recipe_and_has_a_reason() -> None:
     assert len({setting.name for setting in resolved.reasons}) == len(resolved.reasons)
 
 
-def test_the_settings_derived_for_multi30k() -> None:
+def test_multi30k_gets_a_tiny_model_with_much_dropout() -> None:
     recipe = derive(Overrides.from_settings({"training": {"minutes": 45}}), MULTI30K, CPU).recipe
     assert recipe.model.size == "tiny"
     assert (recipe.model.width, recipe.model.feed_forward, recipe.model.heads) == (128, 256, 4)

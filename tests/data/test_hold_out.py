@@ -11,7 +11,7 @@ from jumok.types import Pair
 
 
 @given(st.lists(st.integers(0, 60), max_size=200), st.integers(0, 30))
-def test_no_more_than_requested_or_a_tenth_is_held_out_and_no_source_is_in_both_sets(
+def test_at_most_the_requested_pairs_and_a_tenth_are_held_out_and_no_source_is_in_both_sets(
     sources: list[int], count: int
 ) -> None:
     pairs = [

@@ -547,9 +547,7 @@ def test_a_wrong_choice_of_columns_is_refused(tmp_path: Path, options: dict[str,
 
 def test_a_name_of_two_columns_is_refused_with_their_numbers(tmp_path: Path) -> None:
     content = "en,en,ko\nSave.,Save now.,지금 저장하세요.\n"
-    with pytest.raises(
-        DataError, match=r"gives 2 columns the name 'en': 1 and 2\. Choose by number: --columns 1,2"
-    ):
+    with pytest.raises(DataError, match=r"has 2 columns for 'en': 1 and 2\. Choose by number: --columns 1,2"):
         corpus_at(tmp_path / "wide.csv", content, columns="en,ko")
     assert list(open_corpus(tmp_path / "wide.csv", columns="2,3").pairs()) == [SAVE]
 

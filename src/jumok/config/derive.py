@@ -42,7 +42,8 @@ RECURRENT_SIZES = {
     "base": (2, 2, 1024, 512),
     "big": (4, 4, 1024, 1024),
 }
-# (size, maximum number of pairs for which this size is chosen); made for CPUs, and used on every device
+# (size, maximum number of pairs for which this size is chosen). The sizes fit training on a CPU. A run on an
+# accelerator gets the same size.
 CPU_SIZES = (("tiny", 100_000), ("small", 2_000_000), ("base", None))
 
 VOCAB_SIZE_AT_30K_PAIRS, VOCAB_GROWTH_EXPONENT, MIN_VOCAB_SIZE, MAX_VOCAB_SIZE = 8000, 0.25, 512, 32_000
@@ -339,7 +340,7 @@ def _size(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> tu
         return "tiny", f"few words, each used about {facts.uses_per_word:.0f} times"
     size = next(size for size, max_pairs in CPU_SIZES if max_pairs is None or facts.pairs <= max_pairs)
     cores = "1 CPU core" if machine.cores == 1 else f"{machine.cores} CPU cores"
-    return size, f"{facts.pairs:,} {facts.noun}, to be trained on {cores}"
+    return size, f"{facts.pairs:,} {facts.noun}, on a machine with {cores}"
 
 
 def _text(facts: CorpusFacts) -> list[DerivedSetting]:

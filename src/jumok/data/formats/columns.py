@@ -215,7 +215,7 @@ def _column_index(table: Table, wanted: str, names: list[str], width: int) -> in
             return matching[0]
         if matching:
             raise DataError(
-                f"The first line of {table.file.name} gives {len(matching)} columns the name {wanted!r}: "
+                f"The first line of {table.file.name} has {len(matching)} columns for {wanted!r}: "
                 f"{' and '.join(str(index + 1) for index in matching)}. Choose by number: --columns 1,2."
             )
     listed = ", ".join(map(shorten, names))
