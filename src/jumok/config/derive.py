@@ -79,7 +79,11 @@ CAPTION_DEPTH_REASON = "a word then depends on the picture only through its own 
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """Facts about the training pairs before they are tokenized."""
+    """Facts about the training pairs before they are tokenized.
+
+    The words of a large corpus are counted in a sample. The numbers of words are extrapolated to all training
+    pairs; the numbers of distinct words and characters are those of the sample.
+    """
 
     pairs: int
     source_words: int

@@ -40,7 +40,7 @@ MAX_EXACT_TARGET, MAX_EXACT_SOURCE = 8, 16
 
 
 def random_uint64(seed: int, index: int, stream: int, count: int) -> NDArray[np.uint64]:
-    """Return random numbers that are the same with every numpy, unlike those of `Generator.permutation`."""
+    """Return random numbers that are the same in every version of numpy, unlike `Generator.permutation`."""
     bits = np.random.PCG64(np.random.SeedSequence([seed, index, stream]))
     return bits.random_raw(count)
 

@@ -168,7 +168,7 @@ class Spool:
         self.blocks: list[SpooledBlock] = []
         self.skipped: Counter[Fault] = Counter()
         self.kept = 0
-        self.has_alignments = False
+        self.has_alignments = False  # whether pairs that were read had alignments; a spool keeps none
         with disk_errors(folder, "The corpus itself is intact."):
             # An empty folder stays, because its permissions may be private.
             if not folder.is_dir() or any(folder.iterdir()):
