@@ -186,27 +186,22 @@ def _decompressed(
     """Decompress with a limit on the expansion; a compressed file may consist of several streams."""
     decompressor = None
     consumed = produced = 0
+    has_more_output = False  # for the data that the decompressor has received
     while data := raw.read(_COMPRESSED_CHUNK_BYTES):
         consumed += len(data)
-        while data:
+        while data or has_more_output:
             decompressor = decompressor or new_decompressor()
-            for output in _outputs(file, decompressor, data):
-                produced += len(output)
-                _check_expansion(file, produced, consumed)
-                yield output
+            output = _decompress(file, decompressor, data)
+            produced += len(output)
+            _check_expansion(file, produced, consumed)
+            yield output
             data = b""
             if decompressor.eof:
                 data = decompressor.unused_data.lstrip(b"\0")  # streams may be padded with zeros
                 decompressor = None
+            has_more_output = isinstance(decompressor, _Bzip2) and not decompressor.needs_input
     if decompressor is not None:
         raise _damage_error(file, "it is truncated")
-
-
-def _outputs(file: InputFile, decompressor: _Decompressor, data: bytes) -> Iterator[bytes]:
-    """Yield all output for `data`. Only `_Bzip2` may have more output after the first step."""
-    yield _decompress(file, decompressor, data)
-    while not (decompressor.eof or getattr(decompressor, "needs_input", True)):
-        yield _decompress(file, decompressor, b"")
 
 
 def _decompress(file: InputFile, decompressor: _Decompressor, data: bytes) -> bytes:
