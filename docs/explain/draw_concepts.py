@@ -114,7 +114,7 @@ DASHES = ("", "", "", "", "8 8", "2 8")
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps numbers (`low` to `high`) to pixels (`begin` to `end`); `ticks` are the labels of the axis."""
+    """Maps numbers (`low` to `high`) to pixels (`begin` to `end`); `ticks` has the labels of the axis by number."""
 
     low: float
     high: float
