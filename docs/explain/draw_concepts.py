@@ -114,7 +114,7 @@ DASHES = ("", "", "", "", "8 8", "2 8")
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps numbers (`low` to `high`) to pixels (`begin` to `end`); `ticks` has the labels of the axis by number."""
+    """Maps numbers (`low` to `high`) to pixels (`begin` to `end`); `ticks`: number → label."""
 
     low: float
     high: float
