@@ -43,7 +43,7 @@ CONVERTER_VERSION = 1
 """Increment this number if `export` writes different files. Cached models are then converted again."""
 
 PHASES = "phases"
-"""Key of a fact of the model card: the number of phases of the training run, if there were several."""
+"""Key of a fact of the model card (`jumok.json`): the number of phases of the training run, if several."""
 INT8_COSTS = "int8_costs"
 """Key of a fact of the model card: how many BLEU points 8-bit weights cost on the validation set."""
 MAX_INT8_COST = 0.2
@@ -64,8 +64,9 @@ def load(
     """Return the translator in a model folder. Every file is verified first. No file is executed.
 
     The engine "ctranslate2" runs a converted copy of the model. The copy is made on first use and stored in
-    the user's cache folder. The engine "torch" runs the model itself. "auto" selects ctranslate2 if
-    ctranslate2 can run the model. If not, it selects torch, and `translator.engine.fallback_reason` says why.
+    the user's cache folder. (A model that was imported from CTranslate2's files needs no copy, and torch
+    cannot run it.) The engine "torch" runs the model itself. "auto" selects ctranslate2 if ctranslate2 can
+    run the model. If not, it selects torch, and `translator.engine.fallback_reason` says why.
 
     On a CPU, a converted model runs on `cores` cores, by default on all. `shortlist` limits translations to
     the tokens of a shortlist. True means the stored shortlist. `device` says where the engine computes

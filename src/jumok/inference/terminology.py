@@ -81,7 +81,10 @@ def place_terms(
     retranslate: Retranslate,
     prefixes: Sequence[str],
 ) -> list[Translation]:
-    """Return the translations with the terms that their sources require."""
+    """Return the translations with the terms that their sources require, in the same order.
+
+    If a term cannot be placed, the translation has a note.
+    """
     incomplete = [
         sentence
         for index, (translation, prefix) in enumerate(zip(translations, prefixes, strict=True))

@@ -123,7 +123,7 @@ class TextModel:
         if len(ids) > self.max_tokens:
             raise DataError(
                 f"This text is too long for its attention to be shown: it has {len(ids):,} tokens, and the "
-                f"model was trained on texts of at most {self.max_tokens:,}. Give a shorter one."
+                f"model was trained on texts of at most {self.max_tokens:,}. Give a shorter text."
             )
         if self.task == "masked":
             site, batch = "encoder", padded_batch([ids])

@@ -67,8 +67,8 @@ class BulkSettings:
     digest: str  # of the model
     loading: dict[str, Any]  # engine, shortlist, device, precision
     options: dict[str, Any]  # of the texts and of the search
-    glossary: dict[str, str] | None = None
-    sampling: dict[str, Any] | None = None
+    glossary: dict[str, str] | None = None  # `Glossary.terms`
+    sampling: dict[str, Any] | None = None  # the fields of `Sampling`, with the seed of the first block
     n_best: int = 1
     prefix: str = ""
     output: Output = "text"

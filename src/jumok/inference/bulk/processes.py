@@ -56,7 +56,7 @@ class ProcessWorkers:
 
     @property
     def fallback_message(self) -> str:
-        return str(self._processes.first_answer.get("engine", ""))
+        return str(self._processes.first_answer.get("fallback_message", ""))
 
     def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:
         messages = ((block, {"number": block.number, "texts": block.texts}) for block in todo)

@@ -1,6 +1,6 @@
 """Translates blocks with one model, in a worker process or in a Ray actor. The messages of a process:
 
-{"settings": …, "cores": n}      the first message  → {"engine": the fallback message, or ""}
+{"settings": …, "cores": n}      the first message  → {"fallback_message": see `BlockTranslator`}
 {"texts": […], "number": n}      one per block      → {"part": a `Part` as text}; n is the number of the block
 """
 
@@ -64,7 +64,7 @@ def main() -> None:
     def answer(message: Message) -> Message:
         if not translators:
             translators.append(BlockTranslator(message["settings"], message["cores"]))
-            return {"engine": translators[0].fallback_message()}
+            return {"fallback_message": translators[0].fallback_message()}
         part = translators[0].translate(message["number"], message["texts"])
         return {"part": part.decode("utf-8", "surrogateescape")}
 

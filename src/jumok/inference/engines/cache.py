@@ -113,7 +113,7 @@ def get_or_create(
         cached = _read(entry, key)  # another process may have created it in the meantime
         if cached is not None:
             return cached
-        if os.path.lexists(entry):  # damaged, or a broken link
+        if os.path.lexists(entry):  # an entry that cannot be used, or a broken link
             remove_folder(entry)
         files = create()
         metadata = {"made_of": dict(key), "model": model}

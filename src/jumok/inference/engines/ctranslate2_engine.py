@@ -252,8 +252,8 @@ class CTranslate2Engine:
         longest = max(map(len, sources), default=0)
         if longest >= self._max_positions:
             raise UnsupportedError(
-                f"This converted model has positions for {self._max_positions - 1} tokens of a source. "
-                f"Received: {longest}. Split it into sentences, or choose the engine torch."
+                f"This converted model has positions for {self._max_positions - 1:,} tokens of a source. "
+                f"Received: {longest:,}. Split the source into sentences, or choose the engine torch."
             )
 
     def _check_max_length(self, max_length: int) -> None:

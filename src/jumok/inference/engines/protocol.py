@@ -35,6 +35,7 @@ class Engine(Protocol):
     def unsupported_reason(self, plan: SearchPlan, sampling: Sampling | None, max_length: int = 0) -> str:
         """Return why this engine cannot search for translations of up to `max_length` tokens, or "".
 
+        `max_length` counts the prefix; 0 means that the length is not checked.
         A `CTranslate2Engine` with `strict` raises an UnsupportedError instead of returning a reason.
         """
         ...
