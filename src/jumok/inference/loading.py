@@ -198,9 +198,9 @@ def choose_shortlist(
 def max_positions_for(recipe: Recipe) -> int:
     """Return the number of positions of a converted model.
 
-    The positions cover the longest source that is not split and, up to a limit, the translation of this
-    source. A longer translation runs on torch. Raise an UnsupportedError if the source alone exceeds the
-    limit.
+    The positions cover the longest source that is not split and, up to `MAX_POSITIONS`, the translation of
+    this source. A longer translation runs on torch. Raise an UnsupportedError if the source alone needs more
+    than `MAX_POSITIONS`.
     """
     max_tokens = recipe.training.max_sentence_tokens
     if max_tokens >= MAX_POSITIONS:
@@ -268,7 +268,7 @@ def _make_translator(
     card = stored.card
     recipe, steps = card.recipe, card.facts.get("steps")
     training: dict[str, Any] = {}
-    if isinstance(steps, int) and PHASES not in card.facts:  # the page draws the schedule of one phase
+    if isinstance(steps, int) and PHASES not in card.facts:  # the page draws the schedule of one phase only
         training = training_facts(recipe, steps, card.plan or ((0, steps),))
     translator = Translator(
         model,

@@ -48,9 +48,10 @@ class TextModel:
         """Return each prompt with its continuation.
 
         The continuation has the most probable token at every step. With `sampling`, its tokens are drawn. A
-        text is continued until it has `max_tokens` tokens, including the prompt (None: the limit of training
-        texts). A prompt is never cut: if it has as many tokens or more, it is returned unchanged. Only a
-        prompt longer than both `max_tokens` and the limit of training texts raises an error.
+        text is continued until the model ends it, or until it has `max_tokens` tokens, including the prompt
+        (None: the limit of training texts). A prompt is never cut: if it has as many tokens or more, it is
+        not continued. Only a prompt longer than both `max_tokens` and the limit of training texts raises an
+        error.
         """
         return list(self.stream(prompts, sampling=sampling, max_tokens=max_tokens))
 

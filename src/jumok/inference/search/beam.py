@@ -59,7 +59,7 @@ class LiveHypotheses:
     log_probs: Tensor  # (sentence, slot) sums of the model's own log-probabilities
     history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far
-    origins: Tensor  # (sentence, slot) index of a candidate of the last step, which the slot continues
+    origins: Tensor  # (sentence, slot) index of the candidate of the last step that became this hypothesis
     num_finished: Tensor  # (sentence,)
     best_ended: Tensor  # (sentence,) bool: the best candidate of an earlier step has ended
 

@@ -62,7 +62,7 @@ class DecodeContext:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The unfinished translations, one per row."""
+    """The unfinished translations, one per row of the stepper's state."""
 
     sentences: Tensor  # (row,) index into the batch
     constrained_log_probs: Tensor  # (row,) sums; a forced token adds 0
