@@ -59,16 +59,16 @@ def assert_close(actual: list[list[Hypothesis]], expected: list[list[Hypothesis]
     penalty=st.sampled_from([0.0, 0.5, 1.0, 1.5]),
     source=st.lists(st.integers(4, 9), min_size=1, max_size=4),
 )
-def test_a_beam_as_wide_as_all_prefixes_equals_brute_force(
+def test_a_beam_that_keeps_all_hypotheses_equals_brute_force(
     seed: int, vocab_size: int, penalty: float, source: list[int]
 ) -> None:
     stepper = TableStepper(vocab_size=vocab_size, seed=seed)
     max_length = 4
-    width = len(ordinary_tokens(vocab_size)) ** max_length + 1
-    # Without a penalty the search stops as soon as it has the best hypothesis. It may miss all others.
+    num_sequences = len(ordinary_tokens(vocab_size)) ** max_length  # of the maximum length
+    # Without a length penalty, the search stops as soon as it has the best hypothesis. It may miss others.
     n_best = 12 if penalty else 1
     plan = SearchPlan(
-        beam=width,
+        beam=num_sequences + 1,
         n_best=n_best,
         length_penalty=penalty,
         min_length=0,
@@ -76,7 +76,7 @@ def test_a_beam_as_wide_as_all_prefixes_equals_brute_force(
         extra_tokens=max_length,
     )
     batch = batch_of(source)
-    # With a penalty, a large patience factor lets the search go on until it has finished every translation.
+    # With a length penalty, a large patience factor lets the search finish all translations.
     results = beam_search(stepper, batch, replace(plan, patience_factor=9.0))
     expected = brute_force(stepper, batch, ordinary_tokens(vocab_size), plan)
     assert_close([[h] for h in results[0]], [[h] for h in expected[:n_best]])
@@ -129,7 +129,7 @@ def test_log_probabilities_equal_forced_decoding_and_n_best_lists_are_sorted_and
 
 @settings(max_examples=25, deadline=None)
 @given(seed=SEEDS, sources=SOURCES, plan=PLANS, data=st.data())
-def test_translations_begin_with_their_prefix_which_adds_nothing_to_the_score(
+def test_translations_begin_with_their_prefix_whose_log_probabilities_are_not_scored(
     seed: int, sources: list[list[int]], plan: SearchPlan, data: st.DataObject
 ) -> None:
     stepper = TableStepper(vocab_size=9, seed=seed)
@@ -267,7 +267,7 @@ def coverage_of(stepper: AttendingTableStepper, sentence: Batch, tokens: tuple[i
 
 
 class IgnoresFirstToken(AttendingTableStepper):
-    """Never attends to the first source token."""
+    """Never attends to the first source token. The log-probabilities do not depend on the attention."""
 
     def step_with_attention(
         self, state: TableState, last_tokens: torch.Tensor
@@ -278,7 +278,9 @@ class IgnoresFirstToken(AttendingTableStepper):
 
 
 @pytest.mark.parametrize("search", [beam_search, greedy_search])
-def test_the_coverage_penalty_is_large_for_an_unattended_token_and_0_for_padding(search: Search) -> None:
+def test_the_coverage_penalty_is_large_for_a_token_without_attention_and_0_for_padding(
+    search: Search,
+) -> None:
     plan = SearchPlan(beam=1, coverage_penalty=1.0)
     sources = [4, 5, 6], [7]
     usual_results, penalised_results = (
@@ -287,8 +289,9 @@ def test_the_coverage_penalty_is_large_for_an_unattended_token_and_0_for_padding
     )
     for [usual], [penalised] in zip(usual_results, penalised_results, strict=True):
         assert usual.ids == penalised.ids
-        # Only an unattended token lowers a score this much. It adds about −87 (see `finished.py`).
+        # Only a token without attention lowers a score this much. It adds about −87 (see `finished.py`).
         assert penalised.score < usual.score + math.log(1e-6)
+    # In the batch, the second sentence is padded.
     alone = search(IgnoresFirstToken(vocab_size=9, seed=3), batch_of(sources[1]), plan)
     assert alone[0][0].score == pytest.approx(penalised_results[1][0].score, abs=1e-5)
 
@@ -312,7 +315,7 @@ def test_the_message_for_a_large_n_best_depends_on_the_beam() -> None:
         SearchPlan(beam=4, n_best=9, patience_factor=2.0).check_n_best()
 
 
-def test_a_plan_follows_the_recipe() -> None:
+def test_a_plan_has_the_search_settings_of_the_recipe() -> None:
     settings = SearchSettings(
         beam=3,
         length_penalty=0.6,
@@ -331,12 +334,12 @@ def test_a_plan_follows_the_recipe() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "options",
     [{"beam": 0}, {"n_best": 0}, {"no_repeat_ngram_size": -1}, {"extra_tokens": 0}, {"patience_factor": 0}],
 )
-def test_plan_options_out_of_range_are_refused(wrong: dict[str, int]) -> None:
+def test_plan_options_out_of_range_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(RecipeError, match=r"Received: (0|-1)\."):
-        SearchPlan(**wrong)
+        SearchPlan(**options)
 
 
 def test_without_penalties_the_search_stops_when_the_best_candidate_ends() -> None:

@@ -31,7 +31,7 @@ class UpperCaseWorkers:
     """Workers that need no model, finish blocks in reverse order, and record the numbers of these blocks."""
 
     count = 1
-    fallback_reason = ""
+    fallback_message = ""
 
     def __init__(self, fail_after: int | None = None) -> None:
         self.done: list[int] = []
@@ -56,7 +56,7 @@ def run(out: Path, texts: list[str], workers: UpperCaseWorkers, shard: Shard | N
     return job
 
 
-def test_blocks_have_the_sizes_of_a_stream_and_contain_all_lines() -> None:
+def test_blocks_are_cut_as_in_a_stream_and_contain_all_lines() -> None:
     sizes = block_sizes()
     assert [next(sizes) for _ in range(3)] == [256, 2048, 2048]
     split_blocks = list(blocks(lines(5000)))
@@ -81,12 +81,22 @@ def test_the_lines_before_a_read_error_form_a_block() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"digest": "b"}, {"options": {"beam": 5}}, {"n_best": 2}, {"output": "json"}, {"prefix": "a"}]
+    "change",
+    [
+        {"digest": "b"},
+        {"loading": {"engine": "torch"}},
+        {"options": {"beam": 5}},
+        {"glossary": {"a": "b"}},
+        {"sampling": {"seed": 1}},
+        {"n_best": 2},
+        {"output": "json"},
+        {"prefix": "a"},
+    ],
 )
-def test_the_name_of_a_part_depends_on_everything_that_affects_its_content(change: dict[str, Any]) -> None:
+def test_the_key_of_a_part_depends_on_everything_that_affects_its_content(change: dict[str, Any]) -> None:
     assert replace(SETTINGS, **change).key(["a"]) != SETTINGS.key(["a"])
     assert SETTINGS.key(["a", "b"]) != SETTINGS.key(["a b"]) != SETTINGS.key(["a"])
-    assert replace(SETTINGS, model="elsewhere").key(["a"]) == SETTINGS.key(["a"])
+    assert replace(SETTINGS, model="elsewhere").key(["a"]) == SETTINGS.key(["a"])  # the digest identifies it
 
 
 def test_each_block_is_sampled_with_a_different_seed() -> None:
@@ -111,7 +121,7 @@ def test_a_part_that_is_cut_or_changed_is_treated_as_missing(tmp_path: Path) -> 
 def test_the_output_does_not_depend_on_the_order_or_repetition_of_shards(
     tmp_path: Path, order: list[int]
 ) -> None:
-    texts, done = lines(9000), []
+    texts, done = lines(9000), []  # 6 blocks: of 256, four times 2,048, and 552 lines
     for number in order:
         workers = UpperCaseWorkers()
         job = run(tmp_path / "out", texts, workers, Shard(number, 3))
@@ -123,19 +133,20 @@ def test_the_output_does_not_depend_on_the_order_or_repetition_of_shards(
 
 
 def test_a_second_run_translates_only_the_missing_blocks(tmp_path: Path) -> None:
-    texts, first, second = lines(9000), UpperCaseWorkers(fail_after=2), UpperCaseWorkers()
+    texts, killed_workers, new_workers = lines(9000), UpperCaseWorkers(fail_after=2), UpperCaseWorkers()
     with pytest.raises(StorageError, match="killed"):
-        run(tmp_path / "out", texts, first)
-    run(tmp_path / "out", texts, second)
-    assert (sorted(first.done), sorted(second.done)) == ([4, 5], [0, 1, 2, 3])
+        run(tmp_path / "out", texts, killed_workers)
+    run(tmp_path / "out", texts, new_workers)
+    # These workers begin with the last block.
+    assert (sorted(killed_workers.done), sorted(new_workers.done)) == ([4, 5], [0, 1, 2, 3])
 
 
 def test_after_a_change_only_changed_blocks_are_translated_and_old_parts_are_removed(tmp_path: Path) -> None:
     texts = lines(5000)
     run(tmp_path / "out", texts, UpperCaseWorkers()).join()
-    texts[3000] = "another line"
+    texts[3000] = "another line"  # in block 2
     workers = UpperCaseWorkers()
-    job = run(tmp_path / "out", [*texts, "one more"], workers)
+    job = run(tmp_path / "out", [*texts, "one more"], workers)  # the new line is in block 3, the last
     job.join()
     assert sorted(workers.done) == [2, 3]
     assert len(list(job.folder.path.glob("*.part"))) == 4
@@ -147,7 +158,7 @@ def test_only_old_half_written_parts_are_removed(tmp_path: Path) -> None:
     young, old = job.folder.path / "a.part.tmp-1", job.folder.path / "b.part.tmp-2"
     young.touch()
     old.touch()
-    os.utime(old, (time.time() - MIN_LEFTOVER_SECONDS - 400,) * 2)
+    os.utime(old, (time.time() - MIN_LEFTOVER_SECONDS - 400,) * 2)  # 400 seconds more than needed
     job.join()
     assert young.exists()
     assert not old.exists()
@@ -220,7 +231,7 @@ def test_equal_blocks_are_translated_once(tmp_path: Path) -> None:
 
 
 def test_a_shard_is_given_as_its_number_and_the_number_of_shards() -> None:
-    assert parse_shard("3/64") == Shard(2, 64)
+    assert parse_shard("3/64") == Shard(2, 64)  # users count shards from 1
     for wrong in ("0/4", "5/4", "3", "a/b", "-1/4", "1/0"):
         with pytest.raises(RecipeError, match="takes I/N"):
             parse_shard(wrong)
@@ -229,7 +240,11 @@ def test_a_shard_is_given_as_its_number_and_the_number_of_shards() -> None:
 def test_there_are_at_most_as_many_actors_as_free_cores() -> None:
     assert count_actors(0, 4, "auto") == 4  # 0: as many as possible
     assert count_actors(3, 4, "auto") == 3
-    with pytest.raises(UnsupportedError, match=r"--workers 5; free cores at auto: 4\. Take --workers 4"):
+    with pytest.raises(
+        UnsupportedError, match=r"--ray auto with --workers 5; free .* that cluster: 4\. Take --workers 4"
+    ):
         count_actors(5, 4, "auto")
-    with pytest.raises(UnsupportedError, match=r"--workers 1; free cores at auto: 0\. Wait"):
+    with pytest.raises(
+        UnsupportedError, match=r"--ray auto without --workers; free .* that cluster: 0\. Wait"
+    ):
         count_actors(0, 0, "auto")

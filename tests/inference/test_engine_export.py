@@ -61,7 +61,7 @@ def test_heads_that_share_keys_are_refused() -> None:
     [
         ({"key_width": 6}, "keys of width 8 per head (the model's width divided by its heads), not 6, at"),
         ({"value_width": 4}, "values of width 8 per head"),
-        ({"heads": 3, "key_width": 4, "value_width": 5}, "keys of width 5.33333 per head"),
+        ({"heads": 3, "key_width": 4, "value_width": 5}, "keys of width 5.33333 per head"),  # 16 / 3
     ],
 )
 def test_heads_of_another_width_are_refused_with_their_location(
@@ -82,10 +82,10 @@ def test_biases_of_attention_are_exported() -> None:
 
 
 def test_a_model_with_other_log_probabilities_is_refused() -> None:
-    """All modules are known, but one is not used as the exporter assumes."""
+    """All modules are known, but one computes something else than the exporter assumes."""
     model: Any = random_model()
     assert not unsupported_reason(model)
-    model.target_embedding.scale = 1.0
+    model.target_embedding.scale = 1.0  # instead of √width
     with pytest.raises(UnsupportedError, match="log-probabilities of the converted model differ by"):
         export(model, max_positions=64)
 

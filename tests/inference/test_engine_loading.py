@@ -17,6 +17,9 @@ from jumok.inference import loading
 from jumok.inference.engines import ctranslate2_engine
 from jumok.inference.loading import INT8_COSTS, MAX_INT8_COST
 from jumok.inference.search.plan import Sampling
+from jumok.interop.conversion import ImportChoices
+from jumok.interop.import_worker import import_package
+from jumok.interop.package import open_package
 from jumok.storage.user_cache import cache_folder
 from jumok.types import Pair
 from support.random_models import SMALL, random_model, sentences, small_tokenizers, write_model
@@ -29,11 +32,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("model") / "model")
 
 
-def texts(translator: jumok.Translator) -> list[str]:
+def translated_lines(translator: jumok.Translator) -> list[str]:
     return [translation.text for translation in translator.translate(LINES)]
 
 
 def run(code: str, *arguments: str | Path) -> str:
+    """Run Python code in a new process, with three lines on its standard input. Return its output."""
     process = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         input="the old house.\n\nthe tree.\n",
@@ -53,7 +57,8 @@ def test_a_transformer_is_converted_and_its_folder_is_not_changed(folder: Path) 
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
     plain = jumok.load(folder, engine="torch")
     assert plain.engine.name == "torch"
-    pairs = zip(texts(translator), texts(plain), strict=True)
+    pairs = zip(translated_lines(translator), translated_lines(plain), strict=True)
+    # The engines round differently, so one line may differ.
     assert sum(converted == expected for converted, expected in pairs) >= len(LINES) - 1
 
 
@@ -65,7 +70,7 @@ def test_alignments_and_attention_do_not_depend_on_the_engine(folder: Path) -> N
     assert all((actual[site].weights == expected[site].weights).all() for site in expected)
 
 
-PLAIN_TRANSLATION = """
+TRANSLATION = """
 import sys
 import jumok
 translator = jumok.load(sys.argv[1])
@@ -87,23 +92,23 @@ print(*sorted({"torch", "numpy", "rich", "sacrebleu"} & set(sys.modules)))
 
 
 @pytest.mark.medium
-def test_a_plain_translation_imports_no_torch(folder: Path) -> None:
+def test_a_translation_by_a_converted_model_imports_no_torch(folder: Path) -> None:
     [expected] = jumok.load(folder).translate(["the old house."])
-    text, engine_and_imports, torch_imported = run(PLAIN_TRANSLATION, folder).splitlines()
+    text, engine_and_imports, torch_imported = run(TRANSLATION, folder).splitlines()
     assert text == expected.text
     assert engine_and_imports == "ctranslate2"
     assert torch_imported == "True"  # `align` needs it: attention is read from the model itself
 
 
 @pytest.mark.medium
-def test_the_command_imports_no_torch(folder: Path) -> None:
+def test_the_command_translate_imports_no_torch(folder: Path) -> None:
     expected = jumok.load(folder).translate(["the old house.", "", "the tree."])
     *lines, imported = run(COMMAND, folder).splitlines()
     assert lines == [translation.text for translation in expected]
     assert imported == ""
 
 
-def test_the_seeds_of_a_stream_wrap_around_the_largest_seed(folder: Path) -> None:
+def test_the_seeds_of_a_stream_wrap_around_after_the_largest_seed(folder: Path) -> None:
     translator = jumok.load(folder, engine="ctranslate2")
     samples = translator.stream(LINES, sampling=Sampling(seed=2**32 - 1), look_ahead=2)
     assert len(list(samples)) == len(LINES)
@@ -143,6 +148,21 @@ def test_a_cache_that_cannot_be_written_is_reported(
     (tmp_path / "cache").write_text("a file")
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
     assert "JUMOK_CACHE" in jumok.load(folder).engine.fallback_reason
+
+
+def test_a_model_that_only_ctranslate2_runs_needs_no_cache_folder(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, out = tmp_path / "files", tmp_path / "model"
+    jumok.export(folder, files, "ctranslate2")
+    choices = ImportChoices(source_language="en", target_language="ko")
+    import_package(open_package(files), files, out, choices)
+    expected = translated_lines(jumok.load(out))
+    (tmp_path / "cache").write_text("a file")
+    monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
+    for check in ("check_tokenizers", "check_conversion"):
+        monkeypatch.setattr(loading, check, lambda _: None)  # no child: faster
+    assert translated_lines(jumok.load(out)) == expected
 
 
 def test_an_entry_that_cannot_be_loaded_is_converted_again(
@@ -237,6 +257,7 @@ AVX512_FLAGS = "avx2 avx512f avx512cd avx512vl avx512dq avx512bw avx512_vnni"
         ("Features : neon\n", None, None),
         (None, None, None),
     ],
+    ids=["all flags", "the user has chosen", "no VNNI", "only a longer name", "ARM", "no file"],
 )
 def test_avx512_is_requested_if_the_processor_has_it_and_the_user_has_not_chosen(
     tmp_path: Path,
@@ -256,6 +277,7 @@ def test_avx512_is_requested_if_the_processor_has_it_and_the_user_has_not_chosen
 
 
 def test_ctranslate2_uses_the_requested_instructions(folder: Path) -> None:
+    """If jumok requests no instructions on this processor, the test passes with any."""
     code = "import os, sys, jumok; jumok.load(sys.argv[1]); print(os.environ.get('CT2_FORCE_CPU_ISA', ''))"
     environment = {
         name: value for name, value in os.environ.items() if name != ctranslate2_engine.ISA_VARIABLE

@@ -82,7 +82,7 @@ def change_card(folder: Path, name: str | None = None, data: bytes = b"", **reci
     (folder / "jumok.json").write_bytes(json_with_checksum(content))
 
 
-def test_a_model_of_this_user_needs_no_child(tmp_path: Path, recorded_checks: list[str]) -> None:
+def test_a_model_of_this_user_is_loaded_without_a_child(tmp_path: Path, recorded_checks: list[str]) -> None:
     folder = write_model(tmp_path / "mine")
     assert jumok.load(folder).engine.name == "ctranslate2"
     assert recorded_checks == []
@@ -170,7 +170,7 @@ def write_picture_model(folder: Path, **source: Any) -> Path:
 def test_a_picture_model_passes_its_first_use(tmp_path: Path, recorded_checks: list[str]) -> None:
     stored = read_stored_model(write_picture_model(tmp_path / "pictures"))
     for _ in range(2):
-        assert loading.open_tokenizers(stored).source.token_shape == (12,)
+        assert loading.open_tokenizers(stored).source.token_shape == (12,)  # 2 × 2 pixels of 3 channels
     assert recorded_checks == ["tokenizers"]
 
 

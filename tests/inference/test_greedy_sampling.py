@@ -139,7 +139,7 @@ def test_samples_begin_with_their_prefix_and_every_step_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "options",
     [
         {"temperature": 0},
         {"temperature": 1e-7},
@@ -149,12 +149,12 @@ def test_samples_begin_with_their_prefix_and_every_step_is_reported() -> None:
         {"top_k": -1},
     ],
 )
-def test_sampling_options_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+def test_sampling_options_out_of_range_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(RecipeError, match="Received"):
-        Sampling(**wrong)  # type: ignore[arg-type]
+        Sampling(**options)  # type: ignore[arg-type]
 
 
-def test_prefixes_are_checked() -> None:
+def test_too_few_prefixes_and_special_tokens_in_a_prefix_are_refused() -> None:
     stepper = TableStepper(vocab_size=VOCAB_SIZE, seed=2)
     with pytest.raises(DataError, match="1 prefixes for 2 sentences"):
         greedy_search(stepper, batch_of([4], [5]), PLAIN_PLAN, prefixes=[[4]])
@@ -168,7 +168,7 @@ def test_forced_decoding_needs_a_target_for_every_sentence() -> None:
 
 
 def test_a_forced_token_outside_the_shortlist_has_probability_zero() -> None:
-    stepper = TableStepper(vocab_size=9, seed=2, ids=[3, 5, 6])
+    stepper = TableStepper(vocab_size=9, seed=2, ids=[3, 5, 6])  # 3 is </s>
     log_probs = forced_log_probs(stepper, batch_of([4]), [[5, 8]])
     assert log_probs.shape == (1, 3)
     assert log_probs[0, 1] == -math.inf

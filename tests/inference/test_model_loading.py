@@ -1,4 +1,4 @@
-"""Every kind of model can be loaded. Absurd recipes are refused before memory is allocated."""
+"""Models of every kind can be loaded. Absurd sizes in a recipe are refused before memory is allocated."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_every_kind_of_model_can_be_loaded(tmp_path: Path, tokenizer: Tokenizer,
     assert type(loaded) is type(saved)
     for key, weight in module_weights(saved).items():
         assert torch.equal(module_weights(loaded)[key], weight), key  # type: ignore[arg-type]
-    for key, buffer in saved.named_buffers():  # also those that are not stored
+    for key, buffer in saved.named_buffers():  # also buffers that are not stored
         assert torch.equal(loaded.get_buffer(key), buffer), key
     assert [name for name, _ in loaded.named_parameters()] == [name for name, _ in saved.named_parameters()]
 
@@ -92,7 +92,7 @@ def test_a_buffer_that_would_lose_its_values_is_refused(make: Callable[[], Tenso
 
 
 @pytest.mark.parametrize(
-    ("name", "absurd"),
+    ("name", "sizes"),
     [
         ("bahdanau", {"attention": {"kind": "bahdanau", "units": 10**12}}),  # terabytes
         # More bytes than 64 bits can count.
@@ -106,13 +106,13 @@ def test_a_buffer_that_would_lose_its_values_is_refused(make: Callable[[], Tenso
         ("transformer", {"width": 32}),  # not absurd, but not the width of the stored weights
     ],
 )
-def test_absurd_sizes_are_refused_before_memory_is_allocated(
-    tmp_path: Path, tokenizer: Tokenizer, name: str, absurd: dict[str, Any]
+def test_sizes_that_do_not_fit_the_weights_are_refused_before_memory_is_allocated(
+    tmp_path: Path, tokenizer: Tokenizer, name: str, sizes: dict[str, Any]
 ) -> None:
     save(tmp_path / "model", tokenizer, MODELS[name])
     card = tmp_path / "model" / "jumok.json"
     content = read_json_with_checksum(card)
-    content["recipe"]["model"].update(absurd)
+    content["recipe"]["model"].update(sizes)
     card.write_bytes(json_with_checksum(content))
     with pytest.raises(ModelFolderError):
         load(tmp_path / "model", engine="torch")

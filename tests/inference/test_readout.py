@@ -52,7 +52,7 @@ def one_head(layer: int, head: int, shift: int = 0) -> ReadOut:
     return ReadOut(((layer, head),), shift)
 
 
-def test_keys_are_summed_and_queries_averaged() -> None:
+def test_weights_are_summed_over_the_keys_of_a_word_and_averaged_over_its_queries() -> None:
     pair = hand_made_pair()
     assert links(read_alignment(pair, one_head(0, 0))) == {(0, 0), (1, 1)}
     assert links(read_alignment(pair, one_head(0, 1, 1))) == {(1, 0), (0, 1)}
@@ -122,7 +122,7 @@ def test_heads_that_improve_each_other_are_combined(read_out: ReadOut) -> None:
     assert error_of(samples, chosen) < best_single_error - 0.1
 
 
-def test_gold_alignments_take_precedence() -> None:
+def test_if_some_samples_have_gold_alignments_the_others_are_not_used() -> None:
     generator = numpy.random.default_rng(3)
     without_gold = [planted_pair(generator, one_head(0, 1), gold=False) for _ in range(40)]
     with_gold = [planted_pair(generator, one_head(2, 3, 1), gold=True) for _ in range(10)]
@@ -145,7 +145,7 @@ def test_links_are_also_chosen_per_source_word_if_gold_alignments_show_that_this
     assert choose_read_out([AttendedPair(weights, [0, 1, 2], [0, 1])]).min_source_weight is None
 
 
-def test_the_choice_minimises_the_alignment_error() -> None:
+def test_the_choice_has_nearly_the_lowest_alignment_error() -> None:
     """The error is computed by its definition, link by link."""
     generator = numpy.random.default_rng(11)
     samples = []

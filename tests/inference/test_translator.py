@@ -1,4 +1,4 @@
-"""The Translator with a model that copies its source, so that every translation is known."""
+"""The Translator, mostly with a model that copies its source, so that every translation is known."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_every_line_is_translated_in_order(
     assert [plain_spaces(t.text) for t in translations] == [plain_spaces(line) for line in expected]
 
 
-def test_a_line_without_words_has_an_empty_translation(tokenizers: TokenizerPair) -> None:
+def test_a_blank_line_has_an_empty_translation(tokenizers: TokenizerPair) -> None:
     translations = echo_translator(tokenizers).translate(["", "the house", " \t ", "\u3000"])
     assert [t.text for t in translations] == ["", "the house", "", ""]
     empty = translations[0]
@@ -316,7 +316,7 @@ def test_the_same_seed_gives_the_same_samples(tokenizers: TokenizerPair) -> None
 def test_successive_blocks_of_a_stream_are_sampled_differently(tokenizers: TokenizerPair) -> None:
     translator = Translator(Echo(tokenizers.target.vocab_size, certainty=5.0), tokenizers)  # type: ignore[arg-type]
     lines = ["the old house sees a tree"] * 4
-    streamed = list(translator.stream(lines, sampling=Sampling(), look_ahead=2))
+    streamed = list(translator.stream(lines, sampling=Sampling(), look_ahead=2))  # blocks of one line
     assert [t.text for t in streamed[:2]] != [t.text for t in streamed[2:]]
 
 

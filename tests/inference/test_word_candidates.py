@@ -90,5 +90,5 @@ def test_the_sentence_and_the_prefix_have_the_length_limit_of_the_model(
         word_candidates(translator, "I", "책 " * num_tokens)
 
 
-def test_a_sentence_without_tokens_has_no_candidates(translator: Translator) -> None:
+def test_a_blank_sentence_has_no_candidates(translator: Translator) -> None:
     assert word_candidates(translator, " ") == []

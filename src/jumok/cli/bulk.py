@@ -259,8 +259,8 @@ def _run(jobs: Sequence[BulkJob], settings: BulkSettings, options: BulkOptions, 
     with status_line(localise("starting the workers")) as show:
         report = _Progress(total, workers.count, options, show)
         progress = run_jobs(jobs, workers, report)
-    if workers.fallback_reason:
-        typer.echo(localise_text(workers.fallback_reason), err=True)
+    if workers.fallback_message:
+        typer.echo(localise_text(workers.fallback_message), err=True)
     report.finish(progress)
 
 

@@ -30,7 +30,10 @@ def label_maps(
     *,
     picture: bool = False,
 ) -> dict[str, AttentionMap]:
-    """Return one labelled map per site. `source` and `target` are tokens without special tokens."""
+    """Return one labelled map per site. `source` and `target` are tokens without special tokens.
+
+    `weights` is site → (layer, head, query, key). `picture` says that `source` are the names of patches.
+    """
     read_tokens, produced_tokens = (BEGIN_LABEL, *target), (*target, END_LABEL)
     keys = tuple(source) if picture else (*source, END_LABEL)
     labels = {

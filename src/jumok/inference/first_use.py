@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from jumok.storage.model_folder import StoredModel
 
 REFUSED = 3
-"""Exit code of a child that refuses the files, with the error message on its standard output."""
+"""Exit code of a child that refuses the files. The error message is on its standard output."""
 KILLED = -9
 """Exit code after SIGKILL, which Windows does not have."""
 MAX_SECONDS = 900.0
+"""A child that takes longer is ended, and the folder is refused."""
 
 _REFUSE = f"""
 except ModelFolderError as error:
@@ -64,9 +65,8 @@ def check_tokenizers(stored: StoredModel) -> None:
 
 def check_conversion(stored: StoredModel) -> None:
     """Raise a ModelFolderError if CTranslate2 crashes on a model. The child stores the converted model."""
-    if (
-        stored.converted_files is None and stored.card.recipe.model.family != "transformer"
-    ):  # CTranslate2 never loads such a model
+    is_transformer = stored.card.recipe.model.family == "transformer"
+    if stored.converted_files is None and not is_transformer:  # CTranslate2 never loads such a model
         return
     if is_checked(stored.conversion_digest):
         return
@@ -76,10 +76,11 @@ def check_conversion(stored: StoredModel) -> None:
 
 
 def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> bool:
-    """Run a child process, and return whether it succeeded. Raise if it crashed or refused the files.
+    """Run a child process, and return whether it succeeded.
 
-    After any other failure, e.g. a lack of memory or a bug, return False. The caller then loads the files in
-    this process, which raises the same error with its message.
+    Raise if it crashed, was killed, took too long, refused the files or could not be started. If it ended
+    with any other Python exception, e.g. a MemoryError, return False: this process then loads the files
+    itself, which raises the same exception with its message.
     """
     import subprocess  # start-up
 

@@ -43,7 +43,7 @@ CONVERTER_VERSION = 1
 """Increment this number if `export` writes different files. Cached models are then converted again."""
 
 PHASES = "phases"
-"""Key of a fact of the model card: the number of phases of the training run, if there were several."""
+"""Key of a fact of the model card (`jumok.json`): the number of phases of the training run, if several."""
 INT8_COSTS = "int8_costs"
 """Key of a fact of the model card: how many BLEU points 8-bit weights cost on the validation set."""
 MAX_INT8_COST = 0.2
@@ -64,11 +64,12 @@ def load(
     """Return the translator in a model folder. Every file is verified first. No file is executed.
 
     The engine "ctranslate2" runs a converted copy of the model. The copy is made on first use and stored in
-    the user's cache folder. The engine "torch" runs the model itself. "auto" selects ctranslate2 if
-    ctranslate2 can run the model. If not, it selects torch, and `translator.engine.fallback_reason` says why.
+    the user's cache folder. (A model that was imported from CTranslate2's files needs no copy, and torch
+    cannot run it.) The engine "torch" runs the model itself. "auto" selects ctranslate2 if ctranslate2 can
+    run the model. If not, it selects torch, and `translator.engine.fallback_reason` says why.
 
-    A converted model runs on `cores` cores, by default on all. `shortlist` limits translations to the tokens
-    of a shortlist. True means the stored shortlist. `device` says where the engine computes
+    On a CPU, a converted model runs on `cores` cores, by default on all. `shortlist` limits translations to
+    the tokens of a shortlist. True means the stored shortlist. `device` says where the engine computes
     (`system/device.py`): ctranslate2 can use the CPU and CUDA. `precision` is for torch only, because a
     converted model computes in the precision to which it was converted.
     """
@@ -86,7 +87,7 @@ def load(
     if engine == "torch" or (engine == "auto" and reads_pictures):
         model = _build(stored, tokenizers, device, precision)
         return _make_translator(model, tokenizers, stored, None, chosen_shortlist)
-    # Free the bytes of the weights: a converted copy is smaller, and `_build` reads the weights if needed.
+    # Free the bytes of the weights: the engine has a converted copy. If needed, `_build` reads them again.
     stored = stored.without_weights()
     lazy_model = LazyModel(lambda: _build(stored, tokenizers, device, precision))
     options: dict[str, Any] = {"cores": cores, "shortlist": chosen_shortlist, "device": device}
@@ -170,7 +171,7 @@ def _check_pictures(stored: StoredModel, tokenizers: TokenizerPair) -> None:
 def choose_shortlist(
     requested: Shortlist | bool, stored: StoredModel, tokenizers: TokenizerPair
 ) -> Shortlist | None:
-    """Return the requested shortlist: True means the stored shortlist, False none.
+    """Return the requested shortlist. True stands for the stored shortlist, False for no shortlist.
 
     Raise if the shortlist does not fit the tokenizers.
     """
@@ -197,9 +198,9 @@ def choose_shortlist(
 def max_positions_for(recipe: Recipe) -> int:
     """Return the number of positions of a converted model.
 
-    The positions cover the longest source that is not split and, up to a limit, the translation of this
-    source. A longer translation runs on torch. Raise an UnsupportedError if the source alone exceeds the
-    limit.
+    The positions cover the longest source that is not split and, up to `MAX_POSITIONS`, the translation of
+    this source. A longer translation runs on torch. Raise an UnsupportedError if the source alone needs more
+    than `MAX_POSITIONS`.
     """
     max_tokens = recipe.training.max_sentence_tokens
     if max_tokens >= MAX_POSITIONS:
@@ -267,7 +268,7 @@ def _make_translator(
     card = stored.card
     recipe, steps = card.recipe, card.facts.get("steps")
     training: dict[str, Any] = {}
-    if isinstance(steps, int) and PHASES not in card.facts:  # the page draws the schedule of one phase
+    if isinstance(steps, int) and PHASES not in card.facts:  # the page draws the schedule of one phase only
         training = training_facts(recipe, steps, card.plan or ((0, steps),))
     translator = Translator(
         model,
@@ -287,10 +288,15 @@ def _make_translator(
 def _choose_engine(
     stored: StoredModel, tokenizers: TokenizerPair, model: LazyModel, options: dict[str, Any]
 ) -> Engine:
-    """Return an engine for the converted model, or else the torch engine. With `strict`, raise instead."""
+    """Return an engine for the converted model, or else the torch engine.
+
+    If there is no engine for the converted model, raise an error with `strict`, and for a model that only
+    CTranslate2 runs.
+    """
     try:
         require_ctranslate2()
-        private_folder("engines", make=True)  # if this raises, torch runs the model
+        if stored.converted is None:
+            private_folder("engines", make=True)  # raises an error if the cache cannot be used
         check_conversion(stored)
         return _converted_engine(stored, tokenizers, model, options)
     except UnsupportedError as error:
@@ -311,7 +317,7 @@ def _choose_engine(
 def _converted_engine(
     stored: StoredModel, tokenizers: TokenizerPair, model: LazyModel, options: dict[str, Any]
 ) -> Engine:
-    """Return an engine for the converted model.
+    """Return an engine for the converted model, which is converted now if it is not in the cache.
 
     Raise an UnsupportedError if the model cannot be converted.
     """
@@ -344,7 +350,7 @@ def _converted_engine(
     try:
         return _start_engine(get_or_create(key, convert, model=folder), max(vocab_sizes), options)
     except _LoadError:
-        # The files are intact, but CTranslate2 cannot load them: another release of CTranslate2 wrote them.
+        # The files are intact, but CTranslate2 cannot load them: perhaps another release of it wrote them.
         evict(key)
     try:
         return _start_engine(get_or_create(key, convert, model=folder), max(vocab_sizes), options)
@@ -366,9 +372,9 @@ def _start_engine(files: dict[str, bytes], vocab_size: int, options: dict[str, A
 
 
 def try_conversion(folder: str, digest: str) -> None:
-    """Convert the model in a folder, store the result and run it.
+    """Convert the model in a folder, store the result in the cache and run it.
 
-    The child of `check_conversion` calls this.
+    A model that only CTranslate2 runs is run from its folder. The child of `check_conversion` calls this.
     """
     stored = read_stored_model(Path(folder))
     if stored.digest != digest:
@@ -379,13 +385,13 @@ def try_conversion(folder: str, digest: str) -> None:
     try:
         engine = _converted_engine(stored, tokenizers, model, {"cores": 1})
     except UnsupportedError:
-        return  # torch runs this model
+        return  # CTranslate2 does not run this model, so it cannot crash on it
     source = tokenizers.source.encode("Hello, 세계!")
     # The translation is not needed. If CTranslate2 crashes on the model, this process ends here.
     list(engine.search([source], SearchPlan(beam=1, max_length_ratio=1.0), prefixes=[[]]))
 
 
 def _precision(card: ModelCard) -> str:
-    """Return int8 if its cost was measured and is small, else float32."""
+    """Return int8 if its cost was measured and is below `MAX_INT8_COST`, else float32."""
     cost = card.facts.get(INT8_COSTS)
     return "int8" if isinstance(cost, int | float) and cost < MAX_INT8_COST else "float32"

@@ -32,8 +32,8 @@ CLASS_LABEL = "<class>"
 class Classification:
     """The most probable class of a picture, and the probability of every class."""
 
-    picture: str
-    name: str
+    picture: str  # the path of its file
+    name: str  # of the most probable class
     probabilities: dict[str, float]
 
 
@@ -51,9 +51,9 @@ class PictureClassifier:
 
     def stream(self, paths: Sequence[str]) -> Iterator[Classification]:
         """Yield the class of each picture in order. Pictures are computed batch by batch."""
-        rows = max(1, BATCH_TOKENS // len(self.picture_tokenizer.grid))
-        for start in range(0, len(paths), rows):
-            group = paths[start : start + rows]
+        pictures_per_batch = max(1, BATCH_TOKENS // len(self.picture_tokenizer.grid))
+        for start in range(0, len(paths), pictures_per_batch):
+            group = paths[start : start + pictures_per_batch]
             batch = padded_batch(self.picture_tokenizer.encode_batch(group))
             for path, row in zip(group, self._probabilities(batch), strict=True):
                 probabilities = dict(zip(self.classes.names, row.tolist(), strict=True))
@@ -70,7 +70,10 @@ class PictureClassifier:
 
     @torch.inference_mode()
     def attention(self, path: str) -> AttentionMap:
-        """Return the encoder's attention, (layer, head, query, key): the class token, then the patches."""
+        """Return the encoder's attention, (layer, head, query, key).
+
+        Queries and keys are the class token, then the patches.
+        """
         patches = self.picture_tokenizer.encode(path)
         weights = self.model.attention(padded_batch([patches]))["encoder"][0]
         labels = (CLASS_LABEL, *self.picture_tokenizer.tokens(patches))
@@ -90,10 +93,14 @@ class PictureClassifier:
 def make_class_batches(
     pictures: Sequence[Any], classes: Sequence[Sequence[int]], *, batch_tokens: int = BATCH_TOKENS
 ) -> list[Batch]:
-    """Return batches of pictures (patches) and their classes, with as many patches as a batch in training."""
+    """Return batches of pictures and their classes. A picture is an array of patches, a class is token ids.
+
+    All pictures have the same number of patches. A batch has at most as many patches as a batch of
+    `batch_tokens` in training.
+    """
     max_patches = SOURCE_TOKENS_FACTOR * batch_tokens
-    rows = max(1, max_patches // max(len(pictures[0]), 1)) if pictures else 1
+    size = max(1, max_patches // max(len(pictures[0]), 1)) if pictures else 1  # pictures per batch
     return [
-        class_batch(padded_batch(pictures[start : start + rows], classes[start : start + rows]))
-        for start in range(0, len(pictures), rows)
+        class_batch(padded_batch(pictures[start : start + size], classes[start : start + size]))
+        for start in range(0, len(pictures), size)
     ]

@@ -28,8 +28,8 @@ def read_ahead(
     """Return a block of at most `count` lines, and the error that ended the block, if any.
 
     The caller first processes the lines and then raises the error. `ready` says whether the next line can be
-    read without waiting. If it cannot, the block ends. Before the end of the input, a block has at least one
-    line.
+    read without waiting. If it cannot, the block ends, but not before it has one line. So a block is empty
+    only at the end of the input or at an error.
     """
     block: list[Line] = []
     try:

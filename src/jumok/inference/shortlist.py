@@ -2,7 +2,8 @@
 
 The output projection over the whole vocabulary is the largest matrix product of a small model. Most tokens
 have nothing to do with the source, so the product is computed only for tokens that are aligned with a source
-token in the training pairs, and for the most frequent tokens. All sources of a batch share one shortlist.
+token in the training pairs, and for the most frequent tokens. For a batch, the tokens of all its sources are
+allowed in each translation.
 
 The file has the format of CTranslate2's vocabulary map. A line has a source token, a tab, and target tokens,
 all as ids. The first line has no source token, and lists the tokens that are always allowed.
@@ -26,14 +27,17 @@ if TYPE_CHECKING:
 class Shortlist:
     """The target tokens allowed for every source (`always`) and for each source token (`by_source`).
 
-    Special tokens are not listed.
+    Special tokens are not listed. `<unk>` and `</s>` are always allowed, `<pad>` and `<s>` never.
     """
 
     always: Sequence[int]
     by_source: Mapping[int, Sequence[int]]
 
     def tokens(self, sources: Iterable[Sequence[int]]) -> list[int]:
-        """Return the allowed target tokens for these sources in ascending order, with `<unk>` and `</s>`."""
+        """Return the target tokens allowed for any of these sources, in ascending order.
+
+        `<unk>` and `</s>` are always among them.
+        """
         allowed = {UNKNOWN, END, *self.always}
         for token in {token for source in sources for token in source}:
             allowed.update(self.by_source.get(token, ()))
@@ -46,7 +50,10 @@ class Shortlist:
 
     @classmethod
     def from_bytes(cls, data: bytes, tokenizers: TokenizerPair) -> Shortlist:
-        """Return the shortlist in the content of a file. Raise a ModelFolderError if it cannot be used."""
+        """Return the shortlist in the content of a file.
+
+        Raise a ModelFolderError if it cannot be read or does not fit the tokenizers.
+        """
         try:
             first, *others = data.decode("ascii").split("\n")[:-1]
             always = _parse_ids(first.removeprefix("\t"))
@@ -62,7 +69,7 @@ class Shortlist:
         return shortlist
 
     def check_fits(self, tokenizers: TokenizerPair) -> None:
-        """Raise a ModelFolderError if the shortlist has tokens that these tokenizers lack."""
+        """Raise a ModelFolderError if the shortlist has special tokens or tokens that the tokenizers lack."""
         targets = {token for tokens in (self.always, *self.by_source.values()) for token in tokens}
         for tokens, tokenizer in ((self.by_source, tokenizers.source), (targets, tokenizers.target)):
             if tokens and not END < min(tokens) <= max(tokens) < tokenizer.vocab_size:

@@ -1,8 +1,8 @@
 """Learn a shortlist from a model's own alignments of the pairs that it was trained on.
 
 The attention weights between source and target tokens are summed over all pairs. Each source token gets the
-target tokens with the largest sums. If both languages share one vocabulary, a source token is also a target
-token of itself, because translations copy names and numbers.
+target tokens with the largest sums. If both languages share one vocabulary, each source token also allows
+itself as a target token, because translations copy names and numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from jumok.types import Pair
 
 MAX_PER_SOURCE_TOKEN = 32
+"""The maximum number of target tokens that a source token gets by its attention."""
 MAX_ALWAYS = 300
+"""The maximum number of tokens that are always allowed: the most frequent target tokens."""
 MIN_WEIGHT = 0.05
 """Smaller attention weights are not links: nearly every token gets a little attention from all others."""
 _BLOCK_PAIRS = 2048
@@ -35,7 +37,7 @@ _MAX_UNMERGED_LINKS = 2**22
 
 
 def learn_shortlist(translator: Translator, pairs: Iterable[Pair]) -> Shortlist:
-    """Return a shortlist learnt from these pairs. The translator's model reads each pair once."""
+    """Return a shortlist learnt from these pairs. The translator's model reads each usable pair once."""
     tokenizers = translator.tokenizers
     target_vocab_size = tokenizers.target.vocab_size
     counts = numpy.zeros(target_vocab_size, dtype=numpy.int64)
@@ -61,21 +63,21 @@ def learn_shortlist(translator: Translator, pairs: Iterable[Pair]) -> Shortlist:
 def _attended_tokens(
     translator: Translator, pairs: Iterable[Pair]
 ) -> Iterator[tuple[NDArray[int64], NDArray[int64], NDArray[float64]]]:
-    """Yield the source tokens, the target tokens and the weights (target, source) of each short pair."""
+    """Yield the source tokens, the target tokens and the weights (target, source) of each usable pair."""
     tokenizers = translator.tokenizers
     remaining = iter(pairs)
     while block := list(islice(remaining, _BLOCK_PAIRS)):
         sources = tokenizers.source.encode_batch([pair.source for pair in block])
         targets = tokenizers.target.encode_batch([pair.target for pair in block])
-        short = [i for i in range(len(block)) if _is_short(translator, sources[i], targets[i])]
-        for i, attended in zip(short, translator.attended_pairs([block[i] for i in short]), strict=True):
+        usable = [i for i in range(len(block)) if _is_usable(translator, sources[i], targets[i])]
+        for i, attended in zip(usable, translator.attended_pairs([block[i] for i in usable]), strict=True):
             read_out = translator.read_out or default_read_out(*attended.weights.shape[:2])
             weights = read_out_map(attended, read_out)[:, :-1]  # without </s>, the last key
             yield numpy.array(sources[i]), numpy.array(targets[i]), weights.astype(numpy.float64)
 
 
-def _is_short(translator: Translator, source: Sequence[int], target: Sequence[int]) -> bool:
-    """Whether both sides have tokens, and fewer than the maximum in training."""
+def _is_usable(translator: Translator, source: Sequence[int], target: Sequence[int]) -> bool:
+    """Whether source and target each have tokens, and fewer than the model's maximum for a source."""
     max_tokens = translator.max_source_tokens
     return 0 < len(source) < max_tokens and 0 < len(target) < max_tokens
 
@@ -99,7 +101,10 @@ class _LinkSums:
             self.sums()
 
     def sums(self) -> tuple[NDArray[int64], NDArray[float64]]:
-        """Return the links in ascending order and the sum of the weights of each."""
+        """Return the links in ascending order and the sum of the weights of each.
+
+        This also merges what was added, which frees memory. Something must have been added.
+        """
         links, inverse = numpy.unique(numpy.concatenate(self._links), return_inverse=True)
         weights = numpy.concatenate(self._weights)
         sums = numpy.bincount(inverse, weights=weights, minlength=len(links)).astype(numpy.float64)
@@ -110,7 +115,10 @@ class _LinkSums:
 def _strongest_targets(
     links: NDArray[int64], sums: NDArray[float64], target_vocab_size: int
 ) -> dict[int, list[int]]:
-    """Return the target tokens with the largest sums for every source token, without special tokens."""
+    """Return the target tokens with the largest sums for every source token in `links`.
+
+    Source tokens and target tokens that are special tokens are left out.
+    """
     sources, targets = links // target_vocab_size, links % target_vocab_size
     order = numpy.lexsort((targets, -sums, sources))
     order = order[(sources[order] > END) & (targets[order] > END)]

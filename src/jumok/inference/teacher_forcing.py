@@ -1,7 +1,7 @@
 """One teacher-forced pass: the weights at every attention site and the log-probabilities of every step.
 
 The decoder's attention is causal, so one pass over a finished translation gives the weights of every decoding
-step. So the weights need not be collected during the search.
+step, and the search need not collect the weights.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ def site_weights(
 
 
 def _remove_padding(site: str, weights: NDArray[Any], source_length: int, target_length: int) -> NDArray[Any]:
-    """Return the weights (layer, head, query, key) of a pair of these lengths, without padding."""
+    """Return the weights (layer, head, query, key) of a pair, without padding.
+
+    Both lengths count one special token. A picture has none, but the patches of pictures are never padded.
+    """
     queries = source_length if site == "encoder" else target_length
     keys = target_length if site == "decoder" else source_length
     return weights[:, :, :queries, :keys]
@@ -55,7 +58,10 @@ def _remove_padding(site: str, weights: NDArray[Any], source_length: int, target
 
 @torch.inference_mode()
 def next_log_probs(model: TranslationModel, source: Ids, target: Ids, *, edit: Edit | None = None) -> Tensor:
-    """Return the log-probabilities of every token at every step of a target, with `</s>`: (step, token)."""
+    """Return the log-probabilities of every token of the vocabulary at every step of a target: (step, token).
+
+    The last step is that of `</s>`.
+    """
     states = model(padded_batch([source], [target]), edit=edit)
     with model.autocast():
         return model.output.log_probs(states)[0].cpu()
@@ -64,7 +70,10 @@ def next_log_probs(model: TranslationModel, source: Ids, target: Ids, *, edit: E
 def cross_entropies(
     model: TranslationModel, sources: Sequence[Ids], targets: Sequence[Ids], *, batch_tokens: int = 1024
 ) -> list[float]:
-    """Return H(y|x) = -1/|y| · log p(y|x) of each pair, given as token ids, in nats per token with `</s>`."""
+    """Return H(y|x) = -1/|y| · log p(y|x) of each pair in nats per token. y and |y| include `</s>`.
+
+    The pairs are given as token ids.
+    """
     log_probs = token_log_probs(model, sources, targets, batch_tokens=batch_tokens)
     return [-sum(target_log_probs) / len(target_log_probs) for target_log_probs in log_probs]
 

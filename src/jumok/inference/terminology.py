@@ -1,6 +1,7 @@
 """Put terms of a glossary, addresses and placeholders into translations that lack them.
 
-Word alignments are computed only for the sentences whose translations lack a term.
+In this module, addresses and placeholders are terms too (`TermMatch.protected`). Word alignments are computed
+only for the sentences whose translations lack a term.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class PairMissingTerms:
 
     pair: Pair
     matches: Sequence[TermMatch]
+    """All terms of the sentence, not only the missing ones."""
     prefix: str = ""
     """The given beginning of the translation."""
     rank: int = 0
@@ -55,9 +57,10 @@ class PairMissingTerms:
 
 @dataclass(frozen=True, slots=True)
 class SentenceMissingTerms:
-    """A sentence of a text whose translation lacks terms.
+    """A sentence of a text, and a translation of this sentence that lacks terms.
 
-    `part` is the index of the sentence in the text, or None for an alternative.
+    `text_index` is the index of the text. `part` is the index of the sentence in `Translation.parts`, or None
+    for an alternative (only a text of one part has alternatives whose terms are placed).
     """
 
     text_index: int
@@ -78,7 +81,10 @@ def place_terms(
     retranslate: Retranslate,
     prefixes: Sequence[str],
 ) -> list[Translation]:
-    """Return the translations with the terms that their sources require."""
+    """Return the translations with the terms that their sources require, in the same order.
+
+    If a term cannot be placed, the translation has a note.
+    """
     incomplete = [
         sentence
         for index, (translation, prefix) in enumerate(zip(translations, prefixes, strict=True))
@@ -99,6 +105,7 @@ def place_terms(
 def _sentences_missing_terms(
     index: int, translation: Translation, handling: TextHandling, prefix: str
 ) -> list[SentenceMissingTerms]:
+    """Return the parts and the alternatives of the translation of text `index` that lack terms."""
     incomplete = []
     for part, (source, text) in enumerate(translation.parts):
         matches = find_terms(source, handling)
@@ -131,7 +138,8 @@ def place_in_pairs(
     if not pairs:  # torch need not be loaded
         return []
     words_for = _words_for(pairs, translator)
-    # Index of a pair → its source without protected strings, and the original index of each remaining word.
+    # Index of a pair whose target has lost protected strings → its source without protected strings, and the
+    # original index of each remaining word.
     short_sources = {
         index: without_protected(incomplete.pair.source, incomplete.matches)
         for index, incomplete in enumerate(pairs)
@@ -184,7 +192,10 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
 
 
 def _words_for(pairs: Sequence[PairMissingTerms], translator: Translator) -> dict[str, Sequence[str]]:
-    """Translate each term alone, and return the words of its translation. The translator caches them."""
+    """Translate each term alone, and return term in lower case → the words of its translation.
+
+    The translator caches the words. Protected strings are not translated.
+    """
     terms = {
         incomplete.pair.source[slice(*match.span)].lower()
         for incomplete in pairs
@@ -210,24 +221,25 @@ def _with_terms(
     alignments: dict[tuple[str, str], Alignment] = {}
     notes = list(translation.notes)
     text, end = translation.text, 0
-    placed_by_part = {sentence.part: new for sentence, new in placed if sentence.part is not None}
-    for index, (source, old) in enumerate(translation.parts):
-        if text.find(old, end) < 0:  # a part may begin or end with white space, but the whole text does not
-            old = old.strip()
-        start = text.index(old, end)
-        new = placed_by_part.get(index)
-        part_text = old if new is None else new.text
-        text, end = text[:start] + part_text + text[start + len(old) :], start + len(part_text)
-        if new is not None:
-            parts[index] = (source, new.text)
-            alignments[source, new.text] = Alignment(frozenset(new.links))
-            if new.notes is not None:
-                notes = [note for note in notes if not is_note_on(note, source)] + list(new.notes)
-            notes.extend(term_notes(new))
-    for sentence, new in placed:
+    terms_of_part = {sentence.part: terms for sentence, terms in placed if sentence.part is not None}
+    for index, (source, old_text) in enumerate(translation.parts):
+        # A part may begin or end with white space, but the whole text does not.
+        if text.find(old_text, end) < 0:
+            old_text = old_text.strip()
+        start = text.index(old_text, end)
+        part_terms = terms_of_part.get(index)
+        new_text = old_text if part_terms is None else part_terms.text
+        text, end = text[:start] + new_text + text[start + len(old_text) :], start + len(new_text)
+        if part_terms is not None:
+            parts[index] = (source, new_text)
+            alignments[source, new_text] = Alignment(frozenset(part_terms.links))
+            if part_terms.notes is not None:  # the sentence was translated again
+                notes = [note for note in notes if not is_note_on(note, source)] + list(part_terms.notes)
+            notes.extend(term_notes(part_terms))
+    for sentence, terms in placed:
         if sentence.part is None:
             index = sentence.pair.rank - 1
-            alternatives[index] = (new.text, alternatives[index][1])
+            alternatives[index] = (terms.text, alternatives[index][1])
     distinct = {alternative: score for alternative, score in reversed(alternatives) if alternative != text}
     align = translation.align
     return replace(

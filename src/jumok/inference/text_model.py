@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from jumok.types import AttentionMap, Batch
 
 MAX_BLOCK_TOKENS = 4 * BATCH_TOKENS
-"""The maximum number of tokens of the texts that are continued together.
-
-Their keys and values are in memory.
-"""
+"""The maximum number of tokens of the texts that are continued together: all their keys and values are in
+memory. (A single text may have more tokens.)"""
 
 
 class TextModel:
@@ -49,9 +47,11 @@ class TextModel:
     ) -> list[str]:
         """Return each prompt with its continuation.
 
-        The continuation has the most probable tokens. With `sampling`, its tokens are drawn. A text has at
-        most `max_tokens` tokens, including the prompt. A prompt is never cut. A prompt that is longer than
-        every training text raises an error, except if `max_tokens` allows its length.
+        The continuation has the most probable token at every step. With `sampling`, its tokens are drawn. A
+        text is continued until the model ends it, or until it has `max_tokens` tokens, including the prompt
+        (None: the limit of training texts). A prompt is never cut: if it has as many tokens or more, it is
+        not continued. Only a prompt longer than both `max_tokens` and the limit of training texts raises an
+        error.
         """
         return list(self.stream(prompts, sampling=sampling, max_tokens=max_tokens))
 
@@ -103,28 +103,28 @@ class TextModel:
     ) -> list[Sequence[int]]:
         """Return the tokens of each text. A prompt of `max_tokens` tokens or more is not continued."""
         texts = list(prompts)
-        short = [i for i, ids in enumerate(prompts) if len(ids) < max_tokens]
-        no_sources: list[list[int]] = [[] for _ in short]
+        indices = [i for i, ids in enumerate(prompts) if len(ids) < max_tokens]
+        no_sources: list[list[int]] = [[] for _ in indices]
         plan = SearchPlan(beam=1, extra_tokens=max_tokens)
-        prefixes = [prompts[i] for i in short]
+        prefixes = [prompts[i] for i in indices]
         engine = TorchEngine(model)
         for group, hypotheses in engine.search(no_sources, plan, prefixes=prefixes, sampling=sampling):
             for row, (best, *_) in zip(group, hypotheses, strict=True):
-                texts[short[row]] = best.ids
+                texts[indices[row]] = best.ids
         return texts
 
     @torch.inference_mode()
     def attention(self, text: str) -> dict[str, AttentionMap]:
-        """Return the attention map of every site for this text. No token is masked.
+        """Return the attention map of the model's only site for this text. No token is masked.
 
-        A row of "decoder" is the step that produces the token of its label. Its keys are the tokens that this
-        step has read.
+        An encoder has the site "encoder", a language model the site "decoder". A row of "decoder" is the step
+        that produces the token of its label. Its keys are the tokens that this step has read.
         """
         ids = self.tokenizer.encode(self.tokenizer.normalise_spaces(text))
         if len(ids) > self.max_tokens:
             raise DataError(
                 f"This text is too long for its attention to be shown: it has {len(ids):,} tokens, and the "
-                f"model was trained on texts of at most {self.max_tokens:,}. Give a shorter one."
+                f"model was trained on texts of at most {self.max_tokens:,}. Give a shorter text."
             )
         if self.task == "masked":
             site, batch = "encoder", padded_batch([ids])
@@ -135,7 +135,7 @@ class TextModel:
         return label_maps({site: weights.float().cpu().numpy()}, tokens, tokens)
 
     def batches(self, sentences: Sequence[Sequence[int]]) -> list[Batch]:
-        """Return batches of these token ids, for the model's task."""
+        """Return batches of these sentences, given as token ids, for the model's task."""
         return text_batches(sentences, self.task, vocab_size=self.tokenizer.vocab_size)
 
 
@@ -151,7 +151,10 @@ def _check_prompt_length(line: int, ids: Sequence[int], max_tokens: int) -> None
 def text_batches(
     sentences: Sequence[Sequence[int]], task: Task, *, vocab_size: int, batch_tokens: int = BATCH_TOKENS
 ) -> list[Batch]:
-    """Return sentences in batches of similar length. Every call masks the same tokens (task "masked")."""
+    """Return sentences in batches of similar length.
+
+    For the task "masked", tokens are masked: the same tokens in every call.
+    """
     return list(_text_batches(sentences, task, vocab_size, batch_tokens))
 
 

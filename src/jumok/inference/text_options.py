@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TextOptions(SearchOverrides, total=False):
-    """The options of `Translator.translate` that may be left out: for texts, and for the search."""
+    """The options of `Translator.translate` for the texts and for the search. All may be left out."""
 
     sentences: str | None
     """"split" translates each sentence separately. "keep" translates each line as a whole.
@@ -52,12 +52,15 @@ class TextHandling:
     protect: bool = True
 
     def may_have_terms(self, text: str) -> bool:
-        """Whether the translation of a text may need terms."""
+        """Whether the translation of a text may need terms, addresses or placeholders."""
         return self.glossary is not None or (self.protect and may_have_protected(text))
 
 
 def separate_options(options: TextOptions, translator: Translator) -> tuple[TextHandling, SearchOverrides]:
-    """Return the options for texts and the options for the search."""
+    """Return the options for texts and the options for the search.
+
+    The default of `sentences` is that of the translator.
+    """
     search = dict(options)
     sentences = search.pop("sentences", None)
     handling = TextHandling(

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 class Translation:
     """The translation of one text.
 
-    `score` is log p / length^α, 0 for an empty text. `alternatives` are the other distinct translations of an
-    n-best list with their scores, best first. `parts` has (source, translation) for each segment that was
-    translated separately. A text of one sentence has one part, except if it is too long for the model.
-    `notes` are warnings, for example that the translation was cut or repeats itself.
+    `score` is the score of the search: log p / length^α, and the coverage penalty if there is one
+    (`search/finished.py`). It is 0 for a text that was not translated, and may be NaN without `scores`.
+    `tokens` are the tokens that the model produced, before terms were placed. `alternatives` are the other
+    distinct translations of an n-best list with their scores, best first. `parts` has (source, translation)
+    for each segment that was translated separately. A text of one sentence has one part, except if it is too
+    long for the model. A text that was not translated has no parts. `notes` are warnings, for example that
+    the translation was cut or repeats itself. `align` aligns the words of a part, given as source and
+    translation.
     """
 
     source: str
@@ -39,7 +43,7 @@ class Translation:
 
     @property
     def unsplit_text(self) -> str:
-        """The text, if the model translated it in one pass; attention exists only for such texts."""
+        """The text. Raise a DataError if it was translated in several parts, which share no attention map."""
         if len(self.parts) > 1:
             raise DataError(
                 f"This text was translated in {len(self.parts)} parts, because it has several sentences or "
@@ -50,7 +54,7 @@ class Translation:
 
     @cached_property
     def alignment(self) -> Alignment:
-        """Links between the words of source and text, computed on first use."""
+        """The links between the words of `source` and `text`, computed on first use from those of `parts`."""
         if self.align is None:
             return Alignment(frozenset())
         source_words, text_words = word_spans(self.source), word_spans(self.text)

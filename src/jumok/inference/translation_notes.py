@@ -1,7 +1,8 @@
 """Notes: warnings about a translation.
 
-There is a note if the translation was cut, repeats itself or has no score, or if the source has markup, is
-not in the script of the model's source language, or has capital letters that the model reads one by one.
+There is a note if the translation was cut, repeats itself or has no finite score, or if the source has
+markup, is not in the script of the model's source language, or is in capital letters that the model reads one
+by one. (Notes on terms are made in `text/term_placement.py`.)
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ MIN_REPEATS = 4
 """People do not repeat a sequence of tokens this many times in a row."""
 MAX_REPEATED_TOKENS = 4
 """The maximum length of a sequence whose repetition is detected."""
-_QUOTED_CHARACTERS = 40
-_EXAMINED_CHARACTERS = 200
+_QUOTED_CHARACTERS = 40  # of a text that a note quotes
+_EXAMINED_CHARACTERS = 200  # at the beginning of a text, to find its script
 _LETTER = re.compile(r"[^\W\d_]")
 _CLOSING_TAG = re.compile(r"</[A-Za-z][^<>\s]*>")
 MIN_CAPITALS = 8
@@ -35,7 +36,7 @@ MIN_CAPITALS = 8
 def find_notes(
     source: str, language: str, segments: Sequence[tuple[Segment, Sequence[Hypothesis]]], plan: SearchPlan
 ) -> tuple[str, ...]:
-    """Return the notes on the best hypotheses of a text's segments."""
+    """Return the notes on a text, and on the best hypotheses of its segments."""
     notes = []
     if script_note := _script_note(source, language):
         notes.append(script_note)
@@ -65,12 +66,18 @@ def find_notes(
 
 
 def is_note_on(note: str, sentence: str) -> bool:
-    """Whether a note is about the translation of this sentence."""
+    """Whether a note of `find_notes` is about the translation of a sentence, not about the sentence itself.
+
+    A note quotes only the beginning of a sentence. Sentences with the same beginning are not distinguished.
+    """
     return note.startswith(f"the translation of {_quote(sentence)} ")
 
 
 def _repeats(ids: Sequence[int]) -> bool:
-    """Whether a sequence of tokens occurs `MIN_REPEATS` times in a row. False for patches of a picture."""
+    """Whether a sequence of at most `MAX_REPEATED_TOKENS` tokens occurs `MIN_REPEATS` times in a row.
+
+    Return False for the patches of a picture.
+    """
     if getattr(ids, "ndim", 1) > 1:
         return False
     if len(ids) - len(set(ids)) < MIN_REPEATS - 1:  # true for nearly every sentence
@@ -85,15 +92,18 @@ def _repeats(ids: Sequence[int]) -> bool:
 
 
 def _is_split_into_letters(source: str, segments: Sequence[tuple[Segment, Sequence[Hypothesis]]]) -> bool:
-    """Whether a text has more than one token per two letters."""
+    """Whether a text has at least `MIN_CAPITALS` letters, and more than one token per two letters."""
     num_letters = sum(map(str.isalpha, source))
-    if any(getattr(segment.ids, "ndim", 1) > 1 for segment, _ in segments):  # the path of a picture
+    if any(getattr(segment.ids, "ndim", 1) > 1 for segment, _ in segments):  # `source` is a picture's path
         return False
     return num_letters >= MIN_CAPITALS and 2 * sum(len(segment.ids) for segment, _ in segments) > num_letters
 
 
 def _script_note(source: str, language: str) -> str:
-    """Return a note if no letter at the beginning of a text is in a script of the language, else ""."""
+    """Return a note if the beginning of a text has letters, but none in a script of the language, else "".
+
+    Return "" for an unknown language.
+    """
     known_language = find_language(language)
     if known_language is None:
         return ""

@@ -50,18 +50,21 @@ if TYPE_CHECKING:
 
 
 class Segment(NamedTuple):
-    """A sentence, or a part of a sentence that is too long for the model. `span` is its span in the text."""
+    """A sentence (or a whole line, if sentences are kept), or a part of one that is too long for the model.
+
+    If the model reads pictures, a segment is the path of a picture.
+    """
 
     text_index: int
-    span: Span
+    span: Span  # of the segment in the text
     text: str
-    ids: list[int]
-    prefix: list[int]
+    ids: list[int]  # of a picture: its patches
+    prefix: list[int]  # token ids; only the first segment of a text has the prefix
 
 
 @dataclass(frozen=True, slots=True)
 class SubmittedTexts:
-    """Texts that were submitted to an engine."""
+    """Texts that were submitted to an engine, and how to make their translations from its results."""
 
     texts: Sequence[str]
     segments: Sequence[Segment]
@@ -74,7 +77,7 @@ class SubmittedTexts:
 
 
 class LazyModel:
-    """A model that is built on first use. CTranslate2 does not need the model itself."""
+    """A model that is built on first use, because a translation by CTranslate2 does not need it."""
 
     def __init__(self, build: Callable[[], TranslationModel]) -> None:
         self._build = build
@@ -103,10 +106,10 @@ class Translator:
 
     Texts are split into sentences, and sentences of more than `max_source_tokens` tokens are split into
     smaller segments. Segments are translated separately and joined. For a model that was trained on
-    paragraphs, set `sentences` to "keep": a line is then split only if it is too long. `engine` searches for
-    the translations. Without an engine, torch runs the model, and `shortlist` limits the tokens of
-    translations. (An engine has a shortlist of its own.) Attention is always read from the model, which is
-    put into evaluation mode.
+    paragraphs, set `sentences` to "keep" (`jumok.load` does so): a line is then split only if it is too long.
+    `engine` searches for the translations. Without an engine, or if the engine does not support a search,
+    torch runs the model, and `shortlist` limits the tokens of translations. (An engine has a shortlist of its
+    own.) Attention is always read from the model, which is put into evaluation mode.
     """
 
     def __init__(
@@ -134,7 +137,7 @@ class Translator:
         self.sentences_for_scores: Sentences = "keep"
         """How evaluation handles a line of several sentences by default."""
         self.words_for_terms: dict[str, Sequence[str]] = {}
-        """Term of a glossary → the words of the model's translation of the term alone."""
+        """A cache for `terminology.py`: term of a glossary → words of the translation of the term alone."""
 
     @property
     def source_language(self) -> str:
@@ -157,7 +160,7 @@ class Translator:
         return self._model.model() if isinstance(self._model, LazyModel) else self._model
 
     def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token ids of source texts.
+        """Return the token ids of source texts, without special tokens.
 
         Spaces that the tokenizer does not know, e.g. no-break spaces, are replaced by ordinary spaces.
         """
@@ -167,13 +170,13 @@ class Translator:
     def prefix_ids(self, prefixes: Sequence[str]) -> list[list[int]]:
         """Return the token ids of the given beginnings of translations.
 
-        Spaces at the end of a prefix are removed. They would become a token of their own, and the model could
-        not continue with a word, because the first token of a word contains the space before the word.
+        Spaces at the end of a prefix are removed. They would become a token of their own, after which the
+        model could not begin a word, because the first token of a word contains the space before the word.
         """
         return self.tokenizers.target.encode_batch([prefix.rstrip() for prefix in prefixes])
 
     def segment_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the start and end of each segment of a text. Each segment is translated separately."""
+        """Return the start and end of each part of a text that is translated separately by default."""
         return [segment.span for segment in self._segments([text], [""], self.sentences)]
 
     def engine_for(
@@ -184,7 +187,7 @@ class Translator:
         return self._engine_for(sampling, plan, len(self.prefix_ids([prefix])[0]))
 
     def _engine_for(self, sampling: Sampling | None, plan: SearchPlan, prefix_length: int) -> Engine:
-        # This is the maximum for any text, so that all blocks of a stream run on the same engine.
+        # The maximum length for the longest source, so that all blocks of a stream run on the same engine.
         max_length = plan.max_length(self.max_source_tokens, prefix_length=prefix_length)
         if reason := self.engine.unsupported_reason(plan, sampling, max_length):
             return _torch_engine(self.model, self.shortlist, reason)
@@ -206,9 +209,10 @@ class Translator:
         """Return the translation of every text, in order. The translation of a blank text is empty.
 
         If texts are split into sentences, a text without a letter or digit is not translated and stays as it
-        is. All other translations begin with `prefix`. A list has one prefix per text, which may be "".
-        `sampling` draws tokens instead of searching. A batch has about `batch_tokens` source tokens (None:
-        the engine's default). Without `scores`, a greedy search may be faster, and its scores may be NaN.
+        is. All other translations begin with `prefix`: one string for all texts, or a list with a string per
+        text, which may be "". With `sampling`, tokens are drawn. A batch has about `batch_tokens` source
+        tokens (None: the engine's default). Without `scores`, a greedy search may be faster, and its scores
+        may be NaN.
 
         `on_progress(done, total)` counts segments: sentences, and the parts of long sentences. In a greedy
         search (beam 1), `on_partial(index, text)` is called after every token with the translation of a text
@@ -248,10 +252,10 @@ class Translator:
         """Do the same as `translate` for any number of lines. At most `look_ahead` lines are in memory.
 
         While CTranslate2 searches one block of lines, the previous block is decoded and the next block is
-        tokenized. With torch, these tasks do not overlap. If a line cannot be read, the lines before it are
-        translated before the error is raised. If `ready` says that the next line cannot be read without
-        waiting, the lines before it are translated immediately, because the program that writes the lines may
-        wait for their translations.
+        tokenized. With torch, and in sampling, these tasks do not overlap. If a line cannot be read, the
+        lines before it are translated before the error is raised. If `ready` says that the next line cannot
+        be read without waiting, the lines before it are translated immediately, because the program that
+        writes the lines may wait for their translations.
         """
         source = iter(lines)
         handling, search = separate_options(options, self)
@@ -307,7 +311,7 @@ class Translator:
         """Return the word alignments of many pairs, computed in batches."""
         from jumok.inference.alignment.readout import read_alignment  # start-up
 
-        # Each map is freed before the next, because all maps together may take hundreds of megabytes.
+        # The maps of a batch are freed before those of the next: all maps may take hundreds of megabytes.
         alignments = {i: read_alignment(pair, self._read_out(pair)) for i, pair in self._attend(pairs)}
         return [alignments[i] for i in range(len(pairs))]
 
@@ -389,7 +393,7 @@ class Translator:
         return SearchPlan.from_settings(self.search, n_best=n_best, **search)
 
     def _segments(self, texts: Sequence[str], prefixes: Sequence[str], sentences: Sentences) -> list[Segment]:
-        """Return the inputs of the model: one per sentence, but several for a sentence that is too long."""
+        """Return the inputs of the model: one per sentence or line, but several for one that is too long."""
         if self.reads_pictures:
             spans = [(i, *_stripped(text)) for i, text in enumerate(texts) if text.strip()]
             encoded = [self.tokenizers.source.encode(texts[i][start:end]) for i, start, end in spans]
@@ -398,7 +402,7 @@ class Translator:
             encoded = self.source_ids([texts[i][start:end] for i, start, end in spans])
         prefix_ids = self.prefix_ids(prefixes) if any(prefixes) else []
         segments: list[Segment] = []
-        previous_index = -1
+        previous_index = -1  # of the text of the last segment: the first segment of each text has the prefix
         for (text_index, start, end), ids in zip(spans, encoded, strict=True):
             prefix = prefix_ids[text_index] if prefix_ids and text_index != previous_index else []
             if len(ids) and (len(ids) <= self.max_source_tokens or self.reads_pictures):
@@ -432,14 +436,17 @@ class Translator:
         handling: TextHandling,
         on_partial: OnPartial | None = None,
     ) -> SubmittedTexts:
-        """Tokenize the texts and submit them to the engine. torch searches when the results are read."""
+        """Tokenize the texts and submit them to the engine.
+
+        CTranslate2 starts to search at once. torch searches when the results are read.
+        """
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
         _check_texts(texts, prefixes)
 
         def retranslate(sentences: Sequence[str], prefixes: Sequence[str]) -> list[Translation]:
             options: dict[str, Any] = {"sampling": sampling, "scores": scores, "batch_tokens": batch_tokens}
-            handling = TextHandling(**LINE_BY_LINE)
-            return self._collect(self._submit(sentences, plan, prefix=prefixes, handling=handling, **options))
+            options["handling"] = TextHandling(**LINE_BY_LINE)
+            return self._collect(self._submit(sentences, plan, prefix=prefixes, **options))
 
         segments = self._segments(texts, prefixes, handling.sentences)
         max_prefix_length = max((len(segment.prefix) for segment in segments), default=0)
@@ -502,7 +509,7 @@ class Translator:
         self, source: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan
     ) -> Translation:
         """Join the segments of a text: the best hypothesis of each, and alternatives."""
-        # If the log-probabilities are NaN, the search finds no hypothesis, and the translation is empty.
+        # If the log-probabilities are NaN, a search may find no hypothesis. The translation is then empty.
         segments = [
             (segment, hypotheses or [Hypothesis((), -math.inf, -math.inf)])
             for segment, hypotheses in segments
@@ -577,7 +584,7 @@ def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, fallback
 
 
 def _unchanged(text: str, handling: TextHandling) -> Translation:
-    """Return the translation of a text that has no segments: the text itself if texts are split, else ""."""
+    """Return the translation of a text without segments: the text itself if texts are split, else ""."""
     return Translation(text, text.strip() if handling.sentences == "split" else "", 0.0)
 
 
@@ -590,8 +597,9 @@ def _stripped(text: str) -> Span:
 def _joint_score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:
     """Return the score of segments as one translation: the sum of their log-probabilities over steps^α.
 
-    For a hypothesis that was cut, one step too many is counted, because a `Hypothesis` does not tell whether
-    it was cut.
+    The log-probabilities are computed back from the scores, so they include a coverage penalty. For a
+    hypothesis that was cut, one step too many is counted, because a `Hypothesis` does not tell whether it was
+    cut.
     """
     if len(hypotheses) == 1:
         return hypotheses[0].score

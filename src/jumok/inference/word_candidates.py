@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
 
 MAX_TOKENS = 512
-"""The maximum length of a sentence and of a prefix, because each candidate needs a search.
+"""The maximum number of tokens of a sentence and of a prefix, because each candidate needs a search.
 
-The limit of the model may be lower.
+The limit of the model, `Translator.max_source_tokens`, may be lower.
 """
 TOKENS_PER_CANDIDATE = 2
 """How many next tokens are tried per requested candidate. Several tokens may lead to the same word."""
@@ -62,10 +62,11 @@ def word_probabilities(translator: Translator, pairs: Sequence[Pair]) -> list[li
 def word_candidates(
     translator: Translator, sentence: str, prefix: str = "", *, count: int = 6
 ) -> list[WordCandidate]:
-    """Return the most probable words after `prefix`, each with its best translation.
+    """Return at most `count` words that are probable after `prefix`, each with its best translation.
 
+    The most probable word is first.
     For each of the most probable next tokens, a search finds the best translation that begins with the prefix
-    and the token.
+    and the token. Words whose first token is less probable are not found.
     """
     if not sentence.strip():
         return []
@@ -96,7 +97,7 @@ def word_candidates(
 
 
 def _check_length(name: str, num_tokens: int, limit: int) -> None:
-    """Refuse inputs that would take too long, before the model computes anything."""
+    """Raise a DataError if an input would take too long. Call this before the model computes anything."""
     if num_tokens > limit:
         raise DataError(
             f"The {name} has {num_tokens:,} tokens; candidates are found for at most {limit:,}. Shorten it."

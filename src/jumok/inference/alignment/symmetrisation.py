@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Symmetrisation = Literal["intersection", "union", "grow-diagonal", "grow-diagonal-final"]
 
-# Koehn's order, (target, source): the four sides, then the corners.
+# Steps (target, source) to the neighbours of a link, in Koehn's order: the four sides, then the corners.
 _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
@@ -24,10 +24,11 @@ def symmetrise(
     """Merge the links of two directions into one set. All links are (source, target).
 
     The methods are those of Koehn, Och & Marcu 2003, §4.5. `grow-diagonal` starts from the links that both
-    directions have. It repeatedly adds a link of either direction that is next to a link in the set and
-    reaches an unlinked word. `grow-diagonal-final` then adds all other links of either direction that reach
-    an unlinked word. A link reaches an unlinked word if its source word or its target word has no link yet,
-    as in Moses' symal. Some programs require that both words have no link yet, and give fewer links.
+    directions have. It repeatedly adds a link of either direction that is next to a link in the set, also
+    diagonally, and reaches an unlinked word. `grow-diagonal-final` then adds every other link of either
+    direction that reaches an unlinked word when its turn comes. A link reaches an unlinked word if its source
+    word or its target word has no link yet, as in Moses' symal. Some programs require that both words have no
+    link yet, and give fewer links.
     """
     if method not in _METHODS:
         suggestion = suggest(method, _METHODS)

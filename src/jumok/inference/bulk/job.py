@@ -31,18 +31,18 @@ class Shard(NamedTuple):
 def parse_shard(text: str) -> Shard:
     """Parse the value of --shard: `3/64` is the third of 64 shards."""
     match = re.fullmatch(r"(\d+)/(\d+)", text.strip())
-    number, count = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not 1 <= number <= count:
+    number, total = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= number <= total:
         raise RecipeError(f"--shard takes I/N, such as 3/64 for the third of 64. Received: {text!r}.")
-    return Shard(number - 1, count)
+    return Shard(number - 1, total)
 
 
 @dataclass(slots=True)
 class BulkProgress:
-    """Counts of lines and parts.
+    """Counts of lines and parts. Of equal blocks, only the first is counted.
 
-    `lines` and `parts` are the numbers that this run has translated. `reused_lines` and `reused_parts` are
-    the numbers that earlier runs have translated.
+    `lines` and `parts` count what this run has translated so far. `reused_lines` and `reused_parts` count
+    what had been translated before.
     """
 
     lines: int = 0
@@ -52,7 +52,10 @@ class BulkProgress:
 
 
 class BulkJob:
-    """The translation of one input to one output, by blocks."""
+    """The translation of one input to one output, by blocks.
+
+    Call `blocks` first and read it to its end: all other methods use the keys that it collects.
+    """
 
     def __init__(
         self, texts: Iterable[str], out: Path, settings: BulkSettings, shard: Shard | None = None
@@ -66,7 +69,10 @@ class BulkJob:
         self._first_lines: list[int] = []
 
     def blocks(self) -> Iterator[tuple[Block, bool]]:
-        """Yield each block of this shard, and whether its part exists. Equal blocks are yielded once."""
+        """Yield each block of this shard, and whether its part exists. Equal blocks are yielded once.
+
+        The keys of the parts of all shards are collected meanwhile.
+        """
         seen: set[str] = set()
         for block in blocks(self._texts):
             key = self._settings.for_block(block.number).key(block.texts)
@@ -77,10 +83,11 @@ class BulkJob:
                 yield block, self.folder.read(key) is not None
 
     def write(self, block: Block, part: Part) -> None:
+        """Store the part of a block that `blocks` has yielded."""
         self.folder.write(self._keys[block.number], part)
 
     def num_parts(self) -> tuple[int, int]:
-        """Return how many parts of all shards exist, and how many the output needs."""
+        """Return how many parts of all shards exist, and how many there must be before `join`."""
         keys = set(self._keys)
         return sum(self.folder.read(key) is not None for key in keys), len(keys)
 
@@ -122,15 +129,15 @@ class BulkJob:
         self.remove_other_parts()
 
     def remove_other_parts(self) -> None:
-        """Remove parts of earlier inputs, models and options."""
+        """Remove parts of earlier inputs, models and options. If the input is empty, remove nothing."""
         if self._keys:
             self.folder.remove_others(set(self._keys))
 
 
 def run_jobs(jobs: Sequence[BulkJob], workers: BulkWorkers, on_part: OnPart) -> BulkProgress:
-    """Translate the blocks that have no part yet.
+    """Translate the blocks that have no part yet, and store their parts.
 
-    `on_part` is called for every block, also for a block whose part exists already.
+    `on_part` is called once for every block that a job yields, also for a block whose part exists already.
     """
     progress = BulkProgress()
 

@@ -1,14 +1,15 @@
 """Part files. A part file has the translation of one block of lines.
 
-The name of a part file is a digest of everything that its content depends on.
+The name of a part file is a digest of everything that its content depends on (its key), and a suffix.
 
     out.txt.parts/3f0c…e1.part      a line of JSON (counts, notes, sha256 of the rest), then lines of output
     out.txt.parts/joined.json       sha256 of the output, and a digest of the settings of this translation
 
 A block has the lines that `Translator.stream` would search together. So the joined parts have the same bytes
 as the output of a single process, for any order and number of workers. Parts are written atomically, and
-existing parts are reused. The name of a part depends only on the lines of its block, on the settings and on
-the version of jumok: after a change of the input, only the changed blocks are translated.
+existing parts are reused. The key of a part depends only on the lines of its block, on the settings and on
+the version of jumok: after a change of the input, only the changed blocks are translated. (If a line is
+inserted or removed, its block and all blocks after it change.)
 """
 
 from __future__ import annotations
@@ -48,12 +49,14 @@ JOINED = "joined.json"
 MAX_PART_NOTES = 10
 """The maximum number of notes that a part stores; `Part.num_notes` counts all."""
 MAX_PART_BYTES = 2**30
+"""A larger file is not read, so its block is translated again."""
 MIN_LEFTOVER_SECONDS = 3600.0
 """Another process or machine may still be writing a half-written part that is younger than this."""
 _PART_NAME = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}")
 
 Output = Literal["text", "json", "json with alignment", "string"]
-"""A line of output: the text, a JSON object of the translation, or the text as a JSON string."""
+"""What a line of output has: the text of a translation; a JSON object of the translation, without or with its
+word alignment; or the text as a JSON string, which keeps line breaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +67,20 @@ class BulkSettings:
     digest: str  # of the model
     loading: dict[str, Any]  # engine, shortlist, device, precision
     options: dict[str, Any]  # of the texts and of the search
-    glossary: dict[str, str] | None = None
-    sampling: dict[str, Any] | None = None
+    glossary: dict[str, str] | None = None  # `Glossary.terms`
+    sampling: dict[str, Any] | None = None  # the fields of `Sampling`, with the seed of the first block
     n_best: int = 1
     prefix: str = ""
     output: Output = "text"
 
     def for_block(self, number: int) -> BulkSettings:
-        """Return the settings for a block. With sampling, every block has its own seed, as in a stream."""
+        """Return the settings for a block. Each block is sampled with its own seed, as in a stream."""
         if self.sampling is None:
             return self
         return replace(self, sampling=asdict(Sampling(**self.sampling).with_next_seed(number)))
 
     def key(self, texts: Sequence[str]) -> str:
-        """Return the name of the part with the translations of these texts."""
+        """Return the key of the part with the translations of these texts: its name without the suffix."""
         fields = asdict(self)
         del fields["model"]  # the folder may have moved; the digest identifies the model
         return checksum({**fields, "jumok": jumok_version(), "texts": list(texts)})
@@ -94,13 +97,13 @@ def bulk_settings(
     prefix: str = "",
 ) -> BulkSettings:
     """Return the settings for the model in a folder."""
-    data = {name: value for name, value in options.items() if value is not None}
-    glossary = data.pop("glossary", None)
+    other_options = {name: value for name, value in options.items() if value is not None}
+    glossary = other_options.pop("glossary", None)
     return BulkSettings(
         str(model.absolute()),
         model_digest(model),
         loading,
-        data,
+        other_options,
         glossary.terms if isinstance(glossary, Glossary) else None,
         None if sampling is None else asdict(sampling),
         n_best,
@@ -113,7 +116,7 @@ def bulk_settings(
 class Block:
     """Lines that are translated together."""
 
-    number: int
+    number: int  # counted from 0
     first_line: int  # the number of the block's first line in the file, counted from 1
     texts: Sequence[str]
     job: int = 0  # the index of the job that the block belongs to
@@ -123,7 +126,7 @@ class Block:
 
 
 def blocks(texts: Iterable[str]) -> Iterator[Block]:
-    """Yield the blocks of a stream. An error of the reader is raised after the blocks before it."""
+    """Yield the blocks of a stream. An error of the reader is raised after the lines before the error."""
     source, first_line = iter(texts), 1
     for number, size in enumerate(block_sizes()):
         block, error = read_ahead(source, size)
@@ -195,12 +198,12 @@ def _output_line(translation: Translation, output: str) -> str:
 def _is_old(path: Path) -> bool:
     try:
         return path.stat().st_mtime < time.time() - MIN_LEFTOVER_SECONDS
-    except FileNotFoundError:  # another process has finished the file and renamed it
+    except FileNotFoundError:  # another process has renamed the finished file, or removed it
         return False
 
 
 class PartFolder:
-    """The parts of one output file, beside it."""
+    """The folder with the parts of one output file. It is beside the output file: `out.txt.parts`."""
 
     def __init__(self, out: Path) -> None:
         self.path = out.with_name(f"{out.name}.parts")
@@ -218,7 +221,7 @@ class PartFolder:
             return None
 
     def record_joined(self, sha256: str, settings: BulkSettings) -> None:
-        """Store the sha256 of the joined output, and a digest of the settings."""
+        """Store `sha256`, which is that of the joined output, and a digest of the settings."""
         record = {"sha256": sha256, "settings": settings.key(())}
         with disk_errors(self.path, "The output is complete."):
             make_folder(self.path)

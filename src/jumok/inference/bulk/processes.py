@@ -18,15 +18,16 @@ WORKER_CODE = "from jumok.inference.bulk.worker import main; main()"
 
 
 class BulkWorkers(Protocol):
-    """Translates blocks, in any order."""
+    """Workers that translate blocks, in any order."""
 
     count: int
+    """The number of workers."""
 
     @property
-    def fallback_reason(self) -> str:
-        """The name of the engine, and why the preferred engine does not run.
+    def fallback_message(self) -> str:
+        """The name of the engine of a worker, and why the preferred engine does not run.
 
-        "" if the preferred engine runs, or if no worker was started.
+        "" if the preferred engine runs, or if no worker has answered yet.
         """
         ...
 
@@ -36,23 +37,26 @@ class BulkWorkers(Protocol):
 
 
 class ProcessWorkers:
-    """`count` processes. If a worker dies, another worker translates its block."""
+    """`count` processes. If a worker dies, another worker translates its block.
+
+    A block on which `MAX_ATTEMPTS` workers have died ends the translation with an error.
+    """
 
     def __init__(self, settings: BulkSettings, count: int) -> None:
         self.count = count
         cores = max(1, available_cores() // count)
-        first = {"settings": asdict(settings), "cores": cores}
+        first_message = {"settings": asdict(settings), "cores": cores}
         self._processes: WorkerProcesses[Block] = WorkerProcesses(
             WORKER_CODE,
             count=count,
-            first=first,
+            first=first_message,
             advice="If memory is short, use fewer workers. Finished parts are kept. Run the command again.",
             cores=cores,
         )
 
     @property
-    def fallback_reason(self) -> str:
-        return str(self._processes.first_answer.get("engine", ""))
+    def fallback_message(self) -> str:
+        return str(self._processes.first_answer.get("fallback_message", ""))
 
     def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:
         messages = ((block, {"number": block.number, "texts": block.texts}) for block in todo)

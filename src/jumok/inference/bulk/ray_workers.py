@@ -1,7 +1,8 @@
 """Workers of a Ray cluster: actors with one model each. Only this module imports Ray.
 
-Ray pickles its messages, but this module sends only texts, numbers and bytes. The order of the output and the
-reuse of parts do not depend on Ray: this process writes the parts that actors return (`parts.py`).
+Ray pickles its messages, but this module sends only bytes and values that JSON has (texts, numbers, lists …).
+The order of the output and the reuse of parts do not depend on Ray: this process writes the parts that actors
+return (`parts.py`).
 """
 
 from __future__ import annotations
@@ -38,20 +39,17 @@ class RayActor:
             self._failure = str(error)
 
     def translate(self, number: int, texts: list[str]) -> tuple[bytes, str, str]:
-        """Return the part as bytes, the fallback reason of the engine, and an error message or ""."""
+        """Return the part as bytes, the fallback message of the engine, and an error message or ""."""
         if self._translator is None:
             return b"", "", self._failure
         try:
-            return self._translator.translate(number, texts), self._translator.fallback_reason(), ""
+            return self._translator.translate(number, texts), self._translator.fallback_message(), ""
         except JumokError as error:
             return b"", "", str(error)
 
 
 class RayWorkers:
-    """`count` actors of one core each in the cluster at `address`.
-
-    If `count` is 0, one actor per free core.
-    """
+    """`count` actors of one core each in the cluster at `address`. 0 means one actor per free core."""
 
     def __init__(self, settings: BulkSettings, address: str, count: int) -> None:
         self._ray = _connect(address, count)
@@ -61,7 +59,7 @@ class RayWorkers:
         except UnsupportedError:
             self._ray.shutdown()
             raise
-        self.fallback_reason = ""
+        self.fallback_message = ""
         self._settings = asdict(settings)
 
     def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:
@@ -79,18 +77,19 @@ class RayWorkers:
                 for actor in actors:
                     submit(actor)
             while pending:
-                [ready], _ = ray.wait(list(pending))
-                block, actor = pending.pop(ready)
+                [answer], _ = ray.wait(list(pending))
+                block, actor = pending.pop(answer)
                 submit(actor)
-                yield block, self._part(ready, block)
+                yield block, self._part(answer, block)
         finally:
             for actor in actors:
                 ray.kill(actor)
             ray.shutdown()
 
-    def _part(self, ready: Any, block: Block) -> Part:
+    def _part(self, answer: Any, block: Block) -> Part:
+        """Return the part in an answer. `answer` is Ray's reference to what `RayActor.translate` returned."""
         try:
-            data, self.fallback_reason, failure = self._ray.get(ready)
+            data, self.fallback_message, failure = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
             raise StorageError(
                 f"Ray could not translate {block} in {MAX_ATTEMPTS} attempts: {_first_line(error)}. "
@@ -102,17 +101,18 @@ class RayWorkers:
 
 
 def count_actors(requested: int, free_cores: int, address: str) -> int:
-    """Return how many actors to start.
+    """Return how many actors to start: `requested`, or as many as there are free cores if it is 0.
 
     Raise an UnsupportedError if the cluster has fewer free cores, because Ray would wait for ever.
     """
     if max(1, requested) <= free_cores:
         return requested or free_cores
+    workers = f"with --workers {requested}" if requested else "without --workers"
     advice = f"Take --workers {free_cores} or fewer" if free_cores else "Wait until some are free"
     raise UnsupportedError(
-        f"Each worker needs a free core of the Ray cluster. Received: --workers {max(1, requested)}; free "
-        f"cores at {address}: {free_cores}. {advice}, or add machines with `ray start --address`; `ray "
-        "status` shows what uses them."
+        f"Each worker needs a free core of the Ray cluster. Received: --ray {address} {workers}; free cores "
+        f"of that cluster: {free_cores}. {advice}, or add machines with `ray start --address`; `ray status` "
+        "shows what uses the cores."
     )
 
 

@@ -1,7 +1,7 @@
 """Translates blocks with one model, in a worker process or in a Ray actor. The messages of a process:
 
-{"settings": …, "cores": n}      the first message  → {"engine": the fallback reason, or ""}
-{"texts": […], "number": n}      one per block      → {"part": a `Part` as text}
+{"settings": …, "cores": n}      the first message  → {"fallback_message": see `BlockTranslator`}
+{"texts": […], "number": n}      one per block      → {"part": a `Part` as text}; n is the number of the block
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class BlockTranslator:
             options["glossary"] = Glossary(self._settings.glossary)
         self._options = cast("TextOptions", options)
 
-    def fallback_reason(self) -> str:
-        """Return the engine's name and why the preferred engine does not run, or "" if that engine runs."""
+    def fallback_message(self) -> str:
+        """Return the engine's name and why the preferred engine does not run; "" if that engine runs."""
         engine = self._translator.engine
         return f"engine {engine.name}: {engine.fallback_reason}" if engine.fallback_reason else ""
 
@@ -64,7 +64,7 @@ def main() -> None:
     def answer(message: Message) -> Message:
         if not translators:
             translators.append(BlockTranslator(message["settings"], message["cores"]))
-            return {"engine": translators[0].fallback_reason()}
+            return {"fallback_message": translators[0].fallback_message()}
         part = translators[0].translate(message["number"], message["texts"])
         return {"part": part.decode("utf-8", "surrogateescape")}
 

@@ -1,13 +1,14 @@
 """Converted models in the user's cache folder. The key of an entry describes the model and the conversion.
 
-    engines/HASH/        the files of one converted model with their manifest; HASH is the hash of the key
-    engines/HASH.lock    held during conversion, so that two processes do not convert the same model, if the
-                         file system has locks
+    engines/DIGEST/        the files of one converted model with their manifest; DIGEST is the first half of
+                           the sha256 of the key
+    engines/DIGEST.lock    held during conversion, so that two processes do not convert the same model, if the
+                           file system has locks
 
-The folder may be deleted at any time. Entries are written atomically, verified on every use and created again
-if they are damaged. The manifest of an entry has the key and the sha256 of every file. An entry is used only
-if a process of this user has converted it. `storage/user_cache.py` has a list of the manifests of such
-entries.
+The folder `engines` may be deleted at any time. Entries are written atomically, verified on every use and
+created again if they are damaged. The manifest of an entry has the key and the sha256 of every file. An entry
+is used only if a process of this user has written it: the digest of its manifest is then on the list of
+`storage/user_cache.py`.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_UNUSED_SECONDS = 60 * 24 * 3600
-"""Entries that were not used for this long are removed when another one is created."""
+"""Entries that were not used for this long are removed when another entry is created."""
 
 MAX_LEFTOVER_SECONDS = 24 * 3600
-"""Half-written entries of killed processes are removed after this long: no conversion takes a day."""
+"""Half-written entries that are older are removed when an entry is created: no conversion takes a day."""
 
 _MANIFEST = "manifest.json"
 _FAILURE_NOTE = "The model itself is intact. Set JUMOK_CACHE to another folder, or use the engine torch."
@@ -50,7 +51,7 @@ _FAILURE_NOTE = "The model itself is intact. Set JUMOK_CACHE to another folder, 
 class CachedModel:
     """A converted model in the cache. `model` is the folder of the original model.
 
-    `precision` and `model` are "" if the manifest does not have them.
+    `precision` and `model` are "" if the manifest does not have them or cannot be read.
     """
 
     folder: Path
@@ -78,7 +79,7 @@ def remove_half_written() -> None:
     """Remove the half-written entries of killed processes. Wait for processes that still convert a model."""
     for path in _folders():
         if is_leftover(path.name):
-            with _lock(path):  # the lock of HASH.tmp-NUMBER is HASH.lock
+            with _lock(path):  # the lock of DIGEST.tmp-NUMBER is DIGEST.lock
                 shutil.rmtree(path, ignore_errors=True)
 
 
@@ -112,7 +113,7 @@ def get_or_create(
         cached = _read(entry, key)  # another process may have created it in the meantime
         if cached is not None:
             return cached
-        if os.path.lexists(entry):  # damaged, or a broken link
+        if os.path.lexists(entry):  # an entry that cannot be used, or a broken link
             remove_folder(entry)
         files = create()
         metadata = {"made_of": dict(key), "model": model}
@@ -140,7 +141,11 @@ def _entry_folder(key: Mapping[str, Any]) -> Path:
 
 
 def _read(entry: Path, key: Mapping[str, Any]) -> dict[str, bytes] | None:
-    """Return the files of an entry, or None if it is missing or damaged, or if its key or user differs."""
+    """Return the files of an entry, or None if it cannot be used.
+
+    An entry can be used if it is complete and undamaged, has this key, and was written by a process of this
+    user, which has put its manifest on the list of `storage/user_cache.py`.
+    """
     if not entry.is_dir():
         return None
     try:
@@ -159,7 +164,8 @@ def _read(entry: Path, key: Mapping[str, Any]) -> dict[str, bytes] | None:
 def _lock(entry: Path) -> Iterator[None]:
     """Make other processes wait while an entry is created or removed.
 
-    Without locks, two processes may convert the same model, which costs only time: entries are atomic.
+    If the file system has no locks, two processes may convert the same model, which costs only time: an entry
+    is written atomically.
     """
     private_folder("engines", make=True)
     lock = None
@@ -177,7 +183,10 @@ def _lock(entry: Path) -> Iterator[None]:
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove old entries, and leftovers of killed processes. Lock files are empty and stay."""
+    """Remove entries that were not used for long, and old half-written entries.
+
+    Lock files are empty and stay. See `MAX_UNUSED_SECONDS` and `MAX_LEFTOVER_SECONDS`.
+    """
     now = time.time()
     for path in folder.iterdir():
         max_age = MAX_LEFTOVER_SECONDS if is_leftover(path.name) else MAX_UNUSED_SECONDS

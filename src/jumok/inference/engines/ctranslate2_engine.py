@@ -1,13 +1,19 @@
 """The engine `ctranslate2`: a converted Transformer, run by CTranslate2.
 
-jumok's own search follows the rules of CTranslate2, and a test compares the results. There are three
-differences. The engines round differently. CTranslate2 masks `<pad>` and `<s>` before the softmax, jumok
-after it. In sampling, the engines draw different random numbers from the same distribution.
+jumok's own search follows the rules of CTranslate2, and a test compares the results. Some differences remain:
 
-The engine runs one worker per core, with one thread each, on small batches: workers never wait for one
-another, as threads inside a matrix product do. Several numbers of workers, threads and tokens per batch were
-compared. This choice was the fastest, or within a few per cent of the fastest, for all model sizes and beams
-in docs/performance.md. So the engine measures nothing on the user's machine.
+- The engines round differently.
+- CTranslate2 masks `<pad>` and `<s>` before the softmax. jumok masks them after the softmax and renormalises
+  only rows in which other tokens are disallowed too (`mask_disallowed` in `search/constraints.py`).
+- In sampling, the engines draw different random numbers from the same distribution.
+- If sentences with different maximum lengths are in one batch, a search of CTranslate2 may go beyond the
+  maximum length of a sentence (`_collect`).
+- All sources of a batch share one shortlist, and the batches of the engines differ.
+
+On a CPU, the engine runs one worker per core, with one thread each, on small batches: workers never wait for
+one another, as threads inside a matrix product do. Several numbers of workers, threads and tokens per batch
+were compared. This choice was the fastest, or within a few per cent of the fastest, for all model sizes and
+beams in docs/performance.md. So the engine measures nothing on the user's machine.
 
 Since release 4.8.4, CTranslate2 imports torch only for conversion. Older releases are not supported.
 """
@@ -39,8 +45,9 @@ if TYPE_CHECKING:
     from jumok.inference.search.plan import Sampling, SearchPlan
     from jumok.inference.shortlist import Shortlist
 
-BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128  # source tokens per batch, with a beam of 1
-SMALL_MODEL_BYTES = 8 * 2**20  # about the size of the caches of a core
+# Source tokens per batch: the largest number with a beam of 1, and the smallest number with any beam.
+BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128
+SMALL_MODEL_BYTES = 8 * 2**20  # a smaller model fits into the caches of a core, approximately
 ISA_VARIABLE = "CT2_FORCE_CPU_ISA"
 _NEVER_PRODUCED = (SPECIAL_TOKENS[PAD], SPECIAL_TOKENS[BEGIN])
 
@@ -72,7 +79,10 @@ def request_avx512(cpu_info: Path = Path("/proc/cpuinfo")) -> None:
 
 
 def choose_ctranslate2_device(device: str) -> str:
-    """Return "cuda" or "cpu"; raise an UnsupportedError if CTranslate2 cannot compute on that device."""
+    """Return "cuda" or "cpu"; raise an UnsupportedError if CTranslate2 cannot compute on `device`.
+
+    "auto" becomes "cuda" if CTranslate2 finds a CUDA device, else "cpu".
+    """
     from ctranslate2 import get_cuda_device_count  # optional
 
     if device == "cpu":
@@ -84,7 +94,10 @@ def choose_ctranslate2_device(device: str) -> str:
 
 
 class CTranslate2Engine:
-    """Runs a converted model. It computes in the background while the caller does other work."""
+    """Runs a converted model. A search runs in the background while the caller does other work.
+
+    Sampling does not: `search` then returns only when all samples have been drawn.
+    """
 
     name = "ctranslate2"
     fallback_reason = ""
@@ -99,11 +112,12 @@ class CTranslate2Engine:
         shortlist: Shortlist | None = None,
         device: str = "cpu",
     ) -> None:
-        """`vocab_size` is the size of the larger vocabulary. With `strict`, an unsupported search raises.
+        """`vocab_size` is the size of the larger vocabulary.
 
-        The engine uses `cores` cores, by default all. With a shortlist, translations consist of its tokens,
-        except in a search in which a sentence has a prefix. The `device` "auto" is CUDA if CTranslate2
-        supports CUDA on this machine, else the CPU.
+        With `strict`, `unsupported_reason` raises an UnsupportedError instead of returning a reason. On a
+        CPU, the engine uses `cores` cores, by default all. With a shortlist, translations consist of its
+        tokens, except in a search in which a sentence has a prefix. For `device`, see
+        `choose_ctranslate2_device`.
         """
         self._device = choose_ctranslate2_device(device)
         self._files = files if shortlist is None else {**files, "vmap.txt": shortlist.to_bytes()}
@@ -111,7 +125,7 @@ class CTranslate2Engine:
         self._strict = strict
         self._names = token_names(vocab_size)
         self._ids = {name: token for token, name in enumerate(self._names)}
-        self._small = len(files["model.bin"]) < SMALL_MODEL_BYTES
+        self._is_small = len(files["model.bin"]) < SMALL_MODEL_BYTES
         config = json.loads(files["config.json"])
         self._max_positions: int = config["max_positions"]
         # A model that another program converted may lack these tokens. CTranslate2 would then suppress <unk>.
@@ -160,10 +174,12 @@ class CTranslate2Engine:
             **_options(plan, sampling, scores),
         }
         greedy = plan.beam == plan.n_best == 1 and sampling is None
-        partial = _PartialOutputs(on_token, self._ids) if greedy and on_token is not None else None
-        request = _Request(sources, prefixes, max_lengths, options, partial)
+        outputs = _PartialOutputs(on_token, self._ids) if greedy and on_token is not None else None
+        request = _Request(sources, prefixes, max_lengths, options, outputs)
         lengths = [len(source) for source in sources]  # without `</s>`, as CTranslate2 counts
-        batch_tokens = batch_tokens or _default_batch_tokens(sum(lengths), request.beam, small=self._small)
+        batch_tokens = batch_tokens or _default_batch_tokens(
+            sum(lengths), request.beam, is_small=self._is_small
+        )
         groups = length_buckets(lengths, batch_tokens)
         if sampling is None:
             return self._run(request, self._translator, groups)
@@ -188,7 +204,7 @@ class CTranslate2Engine:
             [[names[token] for token in request.prefixes[i]] for i in group] if has_prefix else None,
             max_decoding_length=max(request.max_lengths[i] for i in group),
             asynchronous=True,
-            callback=None if request.partial is None else _step_callback(request.partial, group),
+            callback=None if request.outputs is None else _step_callback(request.outputs, group),
             **request.options,
         )
         return results
@@ -201,19 +217,19 @@ class CTranslate2Engine:
         CTranslate2 takes one maximum length per batch. If a hypothesis of a sentence reaches the maximum
         length of that sentence, the sentence is searched again with its own maximum length. One difference
         from torch remains: torch may rank a hypothesis that was cut at its maximum length above complete
-        hypotheses. CTranslate2 may find only complete hypotheses, because it searches beyond the maximum
-        length.
+        hypotheses. In such a batch, CTranslate2 may find only complete hypotheses, because it searches beyond
+        the maximum length of the sentence.
         """
         hypotheses_of = dict(zip(group, map(self._hypotheses, results), strict=True))
-        too_long: dict[int, list[int]] = defaultdict(list)
+        sentences_to_repeat: dict[int, list[int]] = defaultdict(list)  # by their maximum length
         batch_max_length = max(request.max_lengths[i] for i in group)
         for i, hypotheses in hypotheses_of.items():
             max_length = request.max_lengths[i]
             if max_length < batch_max_length and any(
                 len(hypothesis.ids) >= max_length for hypothesis in hypotheses
             ):
-                too_long[max_length].append(i)
-        for indices in too_long.values():
+                sentences_to_repeat[max_length].append(i)
+        for indices in sentences_to_repeat.values():
             results = self._submit(request, translator, indices)
             hypotheses_of.update(zip(indices, map(self._hypotheses, results), strict=True))
         return [hypotheses_of[i] for i in group]
@@ -236,8 +252,8 @@ class CTranslate2Engine:
         longest = max(map(len, sources), default=0)
         if longest >= self._max_positions:
             raise UnsupportedError(
-                f"This converted model has positions for {self._max_positions - 1} tokens of a source. "
-                f"Received: {longest}. Split it into sentences, or choose the engine torch."
+                f"This converted model has positions for {self._max_positions - 1:,} tokens of a source. "
+                f"Received: {longest:,}. Split the source into sentences, or choose the engine torch."
             )
 
     def _check_max_length(self, max_length: int) -> None:
@@ -263,7 +279,7 @@ class CTranslate2Engine:
 
 
 class _PartialOutputs:
-    """Collects the tokens of each sentence so far and passes them to a callback."""
+    """Collects the tokens of each sentence so far and passes them to the callback `on_token`."""
 
     def __init__(self, on_token: OnToken, ids: Mapping[str, int]) -> None:
         self._on_token = on_token
@@ -271,6 +287,7 @@ class _PartialOutputs:
         self._tokens: dict[int, list[int]] = {}
 
     def start(self, group: Sequence[int]) -> None:
+        """Forget the tokens of these sentences, before their first or second search."""
         self._tokens.update((i, []) for i in group)
 
     def add(self, i: int, token: str) -> None:
@@ -279,23 +296,23 @@ class _PartialOutputs:
             self._on_token(i, self._tokens[i])
 
 
-def _step_callback(partial: _PartialOutputs, group: Sequence[int]) -> Callable[[Any], bool]:
+def _step_callback(outputs: _PartialOutputs, group: Sequence[int]) -> Callable[[Any], bool]:
     """Return a callback for CTranslate2, which runs the callback after every step, in CTranslate2's thread.
 
     If the callback returns True, the search stops.
 
     CTranslate2's thread may be the last owner of the callback. It must not be the last owner of the engine,
-    whose destructor waits for that thread. So the callback refers only weakly to `partial`, whose `on_token`
+    whose destructor waits for that thread. So the callback refers only weakly to `outputs`, whose `on_token`
     may own the engine.
     """
-    partial.start(group)
-    reference = weakref.ref(partial)
+    outputs.start(group)
+    reference = weakref.ref(outputs)
 
     def on_step(step: Any) -> bool:
-        outputs = reference()
-        if outputs is not None:
-            outputs.add(group[step.batch_id], step.token)
-        return outputs is None
+        living_outputs = reference()
+        if living_outputs is not None:
+            living_outputs.add(group[step.batch_id], step.token)
+        return living_outputs is None
 
     return on_step
 
@@ -308,7 +325,7 @@ class _Request:
     prefixes: Sequence[Sequence[int]]
     max_lengths: Sequence[int]
     options: Mapping[str, Any]
-    partial: _PartialOutputs | None
+    outputs: _PartialOutputs | None
 
     @property
     def beam(self) -> int:
@@ -330,20 +347,20 @@ def _unsupported_search(plan: SearchPlan, sampling: Sampling | None, shortlist: 
     return ""
 
 
-def _default_batch_tokens(tokens: int, beam: int, *, small: bool) -> int:
-    """Return the number of source tokens per batch.
+def _default_batch_tokens(num_tokens: int, beam: int, *, is_small: bool) -> int:
+    """Return the number of source tokens per batch, for a search of `num_tokens` source tokens.
 
-    A batch should fit into the caches, and every worker should get batches. Every step reads all weights of a
-    large model, which takes less time per sentence in a larger batch. The tokens are divided among all
-    available cores, even if the engine uses fewer: the engines of a server's workers run at the same time,
-    and smaller batches save memory.
+    A batch should fit into the caches, and every worker should get batches. In every step, the weights of a
+    large model are read from memory, which takes less time per sentence in a larger batch. The tokens are
+    divided among all available cores, even if the engine uses fewer: the engines of a server's workers run at
+    the same time, and smaller batches save memory.
     """
-    largest = BATCH_TOKENS // min(beam, 4 if small else 2)
-    return max(MIN_BATCH_TOKENS, min(largest, tokens // (2 * available_cores())))
+    largest = BATCH_TOKENS // min(beam, 4 if is_small else 2)
+    return max(MIN_BATCH_TOKENS, min(largest, num_tokens // (2 * available_cores())))
 
 
 def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[str, Any]:
-    """Return the plan as options of CTranslate2's `translate_batch`."""
+    """Return the plan and the sampling as options of CTranslate2's `translate_batch`."""
     options: dict[str, Any] = {
         "num_hypotheses": plan.n_best,
         "length_penalty": plan.length_penalty,
@@ -351,14 +368,15 @@ def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[
         "no_repeat_ngram_size": plan.no_repeat_ngram_size,
         "min_decoding_length": plan.min_length,
         "max_input_length": 0,  # no limit
-        # A greedy search without scores needs no softmax, which takes a tenth of the time.
+        # A greedy search without scores needs no softmax. The softmax takes a tenth of the time.
         "return_scores": scores or plan.beam > 1 or sampling is not None,
         # In a batch, CTranslate2 (4.8.4) adds the first step of another sentence to the coverage.
         "max_batch_size": 1 if plan.coverage_penalty else 0,
     }
     if sampling is None:
         plan.check_n_best()
-        # Like `max_finished`, CTranslate2 rounds beam × patience, but it refuses 0.
+        # CTranslate2 rounds beam × patience. This patience gives `max_finished`, which is never 0:
+        # CTranslate2 refuses 0.
         return {**options, "beam_size": plan.beam, "patience": plan.max_finished / plan.beam}
     return {
         **options,

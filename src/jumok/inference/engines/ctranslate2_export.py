@@ -2,9 +2,9 @@
 
 CTranslate2 can express the Transformer as published and its usual variants: scaled dot-product attention with
 equal heads at all three sites, layer norm before or after each sublayer, positions from a table.
-`unsupported_reason` names a part of a model that CTranslate2 cannot express. These checks could miss a new
-feature of the models. So `export` returns files only if a float32 conversion reproduces the model's
-log-probabilities on a few random sentences. Quantized files are not compared with the model.
+`unsupported_reason` names a part of a model that CTranslate2 cannot express, but could miss a new feature of
+the models. So `export` returns files only if a float32 conversion reproduces the model's log-probabilities on
+a few random sentence pairs. Quantized files are not compared with the model.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _KNOWN_MODULES = {
 }
 _ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU"}  # CTranslate2's names
 MAX_PROBE_LENGTH = 24
-"""Tokens of the longest random sentence on which a conversion is checked."""
+"""The number of tokens of the longest random sentence on which a conversion is checked."""
 TOLERANCE = 1e-3
 """Maximum difference between a log-probability of the converted model and of the original model.
 
@@ -136,8 +136,9 @@ def export(
 ) -> dict[str, bytes]:
     """Return the model as files for CTranslate2, file name → bytes.
 
-    The files have `max_positions` positions, `</s>` included, or the positions of a learned table. Without
-    `names`, tokens are named by their ids. An UnsupportedError says why a model cannot be exported.
+    The converted model has `max_positions` positions, or as many as the smaller of its learned tables. A
+    source uses one of them for its `</s>`. Without `names`, tokens are named by `token_names`. An
+    UnsupportedError says why a model cannot be exported.
     """
     reason = unsupported_reason(model)
     if reason or not isinstance(model, Transformer):
@@ -241,7 +242,7 @@ def _fill_norm(spec: Any, norm: Any) -> None:
 
 
 def _array(tensor: Tensor) -> Any:
-    return tensor.detach().float().clone().numpy()  # CTranslate2 scales its input in place
+    return tensor.detach().float().clone().numpy()  # a copy: CTranslate2 scales its input in place
 
 
 def _residuals(model: Transformer) -> Iterator[nn.Module]:
@@ -249,14 +250,17 @@ def _residuals(model: Transformer) -> Iterator[nn.Module]:
 
 
 def _on_cpu(model: Transformer) -> Transformer:
-    """Return the model, or a copy of it if it does not compute on the CPU in float32."""
+    """Return the model itself if it computes on the CPU in float32, else a copy that does."""
     if model.device.type == "cpu" and model.autocast_dtype is None:
         return model
     return DeviceConfig("cpu", "fp32").place(copy.deepcopy(model))
 
 
 def _max_difference(model: Transformer, files: dict[str, bytes], names: TokenNames) -> float:
-    """Return the largest difference of a log-probability between the model and the converted model."""
+    """Return the largest difference of a log-probability between the model and the converted model.
+
+    The log-probabilities are those of the target tokens of random pairs.
+    """
     from ctranslate2 import Translator  # optional
 
     max_length = min(json.loads(files["config.json"])["max_positions"] - 1, MAX_PROBE_LENGTH)

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     """Indices of sentences, and the hypotheses of each, best first."""
 
 OnToken = Callable[[int, Sequence[int]], None]
-"""Receives, after every step, the index of a sentence and the tokens of its translation so far."""
+"""Receives, after every step, the index of a sentence and the tokens of its translation so far.
+
+The tokens are one list that grows. If CTranslate2 searches a sentence a second time, its tokens start again.
+"""
 
 
 class Engine(Protocol):
@@ -30,7 +33,11 @@ class Engine(Protocol):
     """Why this engine runs instead of the preferred engine; "" if this is the preferred engine."""
 
     def unsupported_reason(self, plan: SearchPlan, sampling: Sampling | None, max_length: int = 0) -> str:
-        """Return why this engine cannot search for translations of up to `max_length` tokens, or ""."""
+        """Return why this engine cannot search for translations of up to `max_length` tokens, or "".
+
+        `max_length` counts the prefix; 0 means that the length is not checked.
+        A `CTranslate2Engine` with `strict` raises an UnsupportedError instead of returning a reason.
+        """
         ...
 
     def search(
@@ -46,21 +53,22 @@ class Engine(Protocol):
     ) -> Iterator[SearchResult]:
         """Search, and yield the hypotheses of each batch when it is done.
 
-        CTranslate2 starts at once and computes all batches in the background. torch computes a batch when the
-        caller requests the next result.
+        CTranslate2 starts at once and computes all batches in the background (but sampling ends before
+        `search` returns). torch computes a batch when the caller requests the next result.
 
-        Sources are token ids without special tokens. They are searched in batches of similar length with
-        about `batch_tokens` tokens (None: the engine's default). Without `scores` the scores of a greedy
-        search may be NaN if that saves time. Only a greedy search calls `on_token`: during a beam search the
-        best hypothesis is not known yet.
+        Sources are token ids without special tokens; of pictures, patches. Each source has a prefix, which
+        may be empty. Sources are searched in batches of similar length with about `batch_tokens` tokens
+        (None: the engine's default). Without `scores`, the scores of a greedy search may be NaN if that saves
+        time. Only a greedy search calls `on_token`: during a beam search the best hypothesis is not known
+        yet.
         """
         ...
 
 
 def length_buckets(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Yield indices in groups of similar length, longest first.
+    """Yield indices of `lengths` in groups of similar length, longest first.
 
-    A padded group has at most `batch_tokens` positions, or one row.
+    A padded group has at most `batch_tokens` positions, or only one row.
     """
     group: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):

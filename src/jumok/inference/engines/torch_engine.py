@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jumok.types import Batch, Hypothesis
 
 BATCH_TOKENS = 2048
+"""Source tokens per batch, padding and `</s>` included."""
 
 
 class TorchEngine:

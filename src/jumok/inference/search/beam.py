@@ -5,10 +5,10 @@ The rules are the rules of CTranslate2, so that both engines give the same trans
 - A step considers the 2·beam best candidates by the sum of log-probabilities. If a candidate ends in `</s>`,
   it is finished if it is among the first `beam` candidates, and dropped if it is not. The first `beam`
   candidates that do not end in `</s>` continue.
-- A sentence is done when `beam · patience_factor` hypotheses are finished, or at its maximum length. At the
-  maximum length, the first `beam` candidates are finished without `</s>`. If the length penalty and the
-  coverage penalty are both 0, a sentence is done as soon as the best candidate of some step has ended and
-  n_best hypotheses are finished.
+- A sentence is done when `SearchPlan.max_finished` hypotheses are finished (beam · patience_factor, rounded),
+  or at its maximum length. At the maximum length, all of the first `beam` candidates are finished, also those
+  without `</s>`. If the length penalty and the coverage penalty are both 0, a sentence is done as soon as the
+  best candidate of some step has ended and n_best hypotheses are finished.
 - The tokens of a forced prefix add 0 to the sum of log-probabilities. In the first step after a prefix,
   `</s>` is only accepted as the best candidate (CTranslate2 issue 277). If `</s>` is another of the first
   `beam` candidates, its slot stays empty, so one hypothesis fewer continues.
@@ -55,11 +55,11 @@ class LiveHypotheses:
     """
 
     sentences: Tensor  # (sentence,) index into the batch
-    constrained_log_probs: Tensor  # (sentence, slot) sums; a forced token adds 0; -inf: no hypothesis
+    constrained_log_probs: Tensor  # (sentence, slot) sums; a forced token adds 0; -inf: the slot is empty
     log_probs: Tensor  # (sentence, slot) sums of the model's own log-probabilities
     history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far
-    origins: Tensor  # (sentence, slot) index of a candidate of the last step, which the slot continues
+    origins: Tensor  # (sentence, slot) index of the candidate of the last step that became this hypothesis
     num_finished: Tensor  # (sentence,)
     best_ended: Tensor  # (sentence,) bool: the best candidate of an earlier step has ended
 
@@ -89,7 +89,7 @@ class LiveHypotheses:
         return replace(self, coverage=self.coverage + attention)
 
     def rows(self, slots: Tensor) -> Tensor:
-        """Return the rows of the state for slots (sentence, any)."""
+        """Return the rows of the state for some slots of each sentence: (sentence, n) -> (sentence, n)."""
         count, num_slots = self.constrained_log_probs.shape
         return slots + torch.arange(0, count * num_slots, num_slots, device=slots.device)[:, None]
 
@@ -105,11 +105,12 @@ class Candidates:
 
     @property
     def is_valid(self) -> Tensor:
-        """False for padding and for disallowed tokens."""
+        """False for padding and for disallowed tokens, (sentence, candidate)."""
         return self.constrained_log_probs > NEG_INF
 
     @property
     def ended(self) -> Tensor:
+        """True for valid candidates that end in `</s>`, (sentence, candidate)."""
         return (self.tokens == END) & self.is_valid
 
 
@@ -122,11 +123,14 @@ def beam_search(
     prefixes: Sequence[Sequence[int]] | None = None,
     on_step: OnStep | None = None,
 ) -> list[list[Hypothesis]]:
-    """Return the n best hypotheses of every sentence, best first. `on_step` is called after every step."""
+    """Return the n best hypotheses of every sentence, best first, or fewer if fewer were finished.
+
+    `on_step` is called after every step.
+    """
     plan.check_n_best()
     need_attention = plan.coverage_penalty != 0
-    forced = Prefixes.from_lists(prefixes, num_sentences=len(batch), device=batch.source.device)
-    max_lengths = plan.max_lengths(batch).maximum(forced.lengths + 1)
+    forced_prefixes = Prefixes.from_lists(prefixes, num_sentences=len(batch), device=batch.source.device)
+    max_lengths = plan.max_lengths(batch).maximum(forced_prefixes.lengths + 1)
     live = LiveHypotheses.start(batch, need_coverage=need_attention)
     last_tokens = torch.full((len(batch),), BEGIN, device=batch.source.device)
     finished: list[FinishedHypotheses] = []
@@ -134,7 +138,7 @@ def beam_search(
     while len(live.sentences):
         log_probs, state, attention = advance(stepper, state, last_tokens, need_attention=need_attention)
         live = live.add_coverage(attention)
-        candidates = _candidates(log_probs, live, plan, forced)
+        candidates = _candidates(log_probs, live, plan, forced_prefixes)
         at_max_length = max_lengths[live.sentences] == live.step + 1  # (sentence,)
         finishes_now = _finishes_now(candidates, at_max_length, plan.beam)
         finished.extend(_collect_finished(candidates, finishes_now, live, plan))
@@ -177,7 +181,10 @@ def _apply_prefixes(
     live: LiveHypotheses,
     prefixes: Prefixes,
 ) -> Candidates:
-    """Replace candidates by the forced token, if any. Right after a prefix, drop `</s>` if it is not best."""
+    """Make the forced token, if there is one, the only valid candidate of its sentence.
+
+    In the first step after a prefix, make candidates with `</s>` invalid, except the best candidate.
+    """
     is_best = torch.arange(candidates.tokens.shape[1], device=candidates.tokens.device) == 0
     weak_end = prefixes.just_ended(live.step, live.sentences)[:, None] & candidates.ended & ~is_best
     constrained_log_probs = candidates.constrained_log_probs.masked_fill(weak_end, NEG_INF)
@@ -232,7 +239,7 @@ def _continue(
     *,
     at_max_length: Tensor,
 ) -> tuple[Tensor, LiveHypotheses]:
-    """Return the rows of the state that are continued, (row,), and the hypotheses after this step."""
+    """Return the rows of the state that are continued, (row,), and the live hypotheses after this step."""
     # The sort is stable: the first candidates are now the best that did not end.
     survivors = candidates.ended.sort(dim=1, stable=True).indices[:, : plan.beam]
     sums = candidates.constrained_log_probs.gather(1, survivors)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NEG_INF = float("-inf")
 MAX_MASKED_PROBABILITY = 0.5
-"""If the masked tokens of a row have more probability than this, the row gets a new softmax.
+"""How a row is renormalised: if its masked tokens have more probability than this, by a new softmax.
 
 Otherwise the probabilities of the row are divided by 1 - masked probability. For a larger masked probability,
 rounding makes this difference inexact.
@@ -45,13 +45,14 @@ def columns_of(ids: Tensor | None, tokens: Tensor) -> Tensor:
 def mask_disallowed(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> tuple[Tensor, Tensor]:
     """Return the model's log-probabilities and the constrained log-probabilities, (row, column) each.
 
-    The model's log-probabilities are -inf for `<pad>` and `<s>`, which are never produced. The constrained
-    log-probabilities are also -inf for every token that the plan disallows after the tokens so far, `history`
-    (row, step). Rows with such a token are renormalised over the allowed tokens, because CTranslate2 masks
-    before its softmax. If no token is allowed, `</s>` has probability 1.
+    The model's log-probabilities are -inf for `<pad>` and `<s>`, which are never produced, and are not
+    renormalised. The constrained log-probabilities are also -inf for every token that the plan disallows
+    after the tokens so far, `history` (row, step). Only rows with a token that the plan disallows are
+    renormalised over the allowed tokens, because CTranslate2 masks before its softmax. If no token is
+    allowed, `</s>` has probability 1.
 
-    To save a copy of a whole vocabulary, the first result overwrites `log_probs.values`. If nothing is
-    disallowed, both results are the same tensor.
+    To save a copy of a whole vocabulary, the first result overwrites `log_probs.values`. If the plan
+    disallows nothing, both results are the same tensor.
     """
     model_log_probs = log_probs.values
     special_probability = _mask_special_tokens(log_probs)
@@ -91,6 +92,7 @@ def _mask_special_tokens(log_probs: LogProbs) -> Tensor:
 
 
 def _renormalise(values: Tensor, ids: Tensor | None) -> Tensor:
+    """Return the log-softmax of rows. In a row without any allowed token, `</s>` gets probability 1."""
     empty = values.amax(dim=-1) == NEG_INF
     if empty.any():
         end = columns_of(ids, torch.tensor([END], device=values.device))
@@ -99,7 +101,7 @@ def _renormalise(values: Tensor, ids: Tensor | None) -> Tensor:
 
 
 def _repeating_tokens(history: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Return rows and tokens, (n,) each: the tokens that would repeat an n-gram of their row."""
+    """Return rows and tokens, (n,) each: each token would repeat an n-gram of `size` tokens of its row."""
     if size == 0 or history.shape[1] < size:
         empty = history.new_empty(0)
         return empty, empty
@@ -131,11 +133,14 @@ class Prefixes:
         return cls(tokens, lengths)
 
     def any_at(self, step: int) -> bool:
-        """Whether any prefix has a token at this step."""
+        """Whether any prefix has a token at this step, counted from 0."""
         return step < self.tokens.shape[1]
 
     def at(self, step: int, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the forced token of each sentence, and whether there is one: (sentence,) each."""
+        """Return the forced token of each sentence, and whether there is one: (sentence,) each.
+
+        `any_at(step)` must be true.
+        """
         return self.tokens[sentences, step], step < self.lengths[sentences]
 
     def just_ended(self, step: int, sentences: Tensor) -> Tensor:

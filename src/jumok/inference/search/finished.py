@@ -28,14 +28,18 @@ if TYPE_CHECKING:
 class FinishedHypotheses:
     """Hypotheses that finished in one step. Either all ended with `</s>`, or all were cut."""
 
-    sentences: Tensor  # (hypothesis,)
-    ids: Tensor  # (hypothesis, token), all of the same length
+    sentences: Tensor  # (hypothesis,) index into the batch
+    ids: Tensor  # (hypothesis, token) without `</s>`, all of the same length
     scores: Tensor  # (hypothesis,) ranking scores
     log_probs: Tensor  # (hypothesis,) sums of the model's log-probabilities
 
 
 def ranking_scores(sums: Tensor, steps: int, coverage: Tensor | None, plan: SearchPlan) -> Tensor:
-    """Return score(y) for the sums (…) of hypotheses with `steps` steps. `coverage` is (…, source)."""
+    """Return score(y) of hypotheses with `steps` steps: (…).
+
+    `sums` (…) are their summed constrained log-probabilities. `coverage` (…, source) is their summed
+    attention, or None if there is no coverage penalty.
+    """
     scores = sums / float(steps**plan.length_penalty)
     if coverage is None:
         return scores

@@ -2,7 +2,7 @@
 
 Greedy search takes the most probable token, and sampling draws a token. In both, translations end and are
 scored by the rules of CTranslate2 (see `finished.py`). The score of a sampled translation is computed from
-the constrained log-probabilities, without the temperature.
+the constrained log-probabilities, without temperature, top_k and top_p.
 """
 
 from __future__ import annotations
@@ -55,13 +55,14 @@ class DecodeContext:
         prefixes: Sequence[Sequence[int]] | None,
         choose: ChooseColumns,
     ) -> Self:
-        forced = Prefixes.from_lists(prefixes, num_sentences=len(batch), device=batch.source.device)
-        return cls(plan, forced, plan.max_lengths(batch).maximum(forced.lengths + 1), choose)
+        forced_prefixes = Prefixes.from_lists(prefixes, num_sentences=len(batch), device=batch.source.device)
+        max_lengths = plan.max_lengths(batch).maximum(forced_prefixes.lengths + 1)
+        return cls(plan, forced_prefixes, max_lengths, choose)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The unfinished translations, one per row."""
+    """The unfinished translations, one per row of the stepper's state."""
 
     sentences: Tensor  # (row,) index into the batch
     constrained_log_probs: Tensor  # (row,) sums; a forced token adds 0
@@ -90,7 +91,7 @@ class Rows:
         return replace(self, history=torch.cat([self.history, tokens[:, None]], dim=1), coverage=coverage)
 
     def select(self, rows: Tensor) -> Self:
-        """Return these rows."""
+        """Return only the rows with these indices."""
         coverage = None if self.coverage is None else self.coverage[rows]
         return replace(
             self,
@@ -111,9 +112,10 @@ def greedy_search(
     prefixes: Sequence[Sequence[int]] | None = None,
     on_step: OnStep | None = None,
 ) -> list[list[Hypothesis]]:
-    """Return one hypothesis per sentence: the most probable token at every step.
+    """Return one hypothesis per sentence, with the most probable token at every step.
 
-    The result is the same as that of a beam search with a beam of 1, but greedy search is faster.
+    A beam search with a beam of 1 gives the same hypotheses, but is slower. `plan.beam` and `plan.n_best` are
+    not used.
     """
     context = DecodeContext.for_batch(batch, replace(plan, n_best=1), prefixes, _argmax)
     finished = _decode(stepper, stepper.begin(batch), batch, context, on_step)
@@ -146,7 +148,7 @@ def sample(
 def _decode(
     stepper: Stepper[State], state: State, batch: Batch, context: DecodeContext, on_step: OnStep | None
 ) -> list[FinishedHypotheses]:
-    """Extend all rows until they are finished."""
+    """Extend all rows until they are finished. `state` must have `context.plan.n_best` rows per sentence."""
     need_attention = context.plan.coverage_penalty != 0
     rows = Rows.start(batch, context.plan)
     row_ids = torch.arange(len(rows.sentences), device=batch.source.device)
@@ -170,7 +172,10 @@ def _decode(
 
 
 def _choose_tokens(log_probs: LogProbs, rows: Rows, context: DecodeContext) -> tuple[Tensor, Rows]:
-    """Return the next token of each row, (row,), and the rows with its log-probability added."""
+    """Return the next token of each row, (row,), and the rows with the sums of log-probabilities after it.
+
+    The token itself is not appended yet: see `Rows.extend`.
+    """
     model_log_probs, masked = mask_disallowed(log_probs, rows.history, context.plan)
     columns = context.choose(masked)
     tokens = tokens_of(log_probs.ids, columns)
@@ -221,7 +226,7 @@ def _argmax(values: Tensor) -> Tensor:
 
 
 def _draw(values: Tensor, sampling: Sampling, generator: torch.Generator) -> Tensor:
-    """Return one column per row, drawn from softmax(values / temperature) limited to its top k and top p."""
+    """Return one column per row, drawn from softmax(values / temperature) as `Sampling` limits it."""
     columns: Tensor | None = None
     if 0 < sampling.top_k < values.shape[1]:
         values, columns = values.topk(sampling.top_k)

@@ -1,4 +1,4 @@
-"""The options of a search, and the report (`SearchStep`) of every step."""
+"""The options of a search (`SearchPlan`) and of sampling (`Sampling`), and the report of a `SearchStep`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MAX_LENGTH_PENALTY = 20
 # If the temperature is in this range, log-probabilities divided by it are finite in float32.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
-# The difference of the seeds of two blocks. It is large, so that runs with nearby seeds do not share seeds.
+# The difference between the seeds of two consecutive blocks of a stream. It is large, so that the blocks of
+# two runs whose first seeds are close, e.g. 1 and 2, have different seeds.
 _SEED_STEP = 1_000_003
 
 
@@ -40,10 +41,11 @@ class SearchOverrides(TypedDict, total=False):
 class SearchPlan:
     """The options of a search, the same for all sentences of a batch.
 
-    Lengths count tokens without `<s>` and `</s>`. A translation has at least `min_length` tokens and is cut
-    at ⌊max_length_ratio · source tokens⌋ + extra_tokens. Beam search of a sentence ends with beam ·
-    patience_factor finished hypotheses (Kasai et al. 2022, "A call for clarity in beam search"): with a
-    factor of 1, it can end with poor short hypotheses before a better, longer one is finished.
+    Lengths count tokens without `<s>` and `</s>`. A translation has at least `min_length` tokens if tokens
+    are allowed. It is cut at ⌊max_length_ratio · source tokens⌋ + extra_tokens, but not before it has one
+    token more than its prefix. Beam search of a sentence ends with beam · patience_factor finished hypotheses
+    (Kasai et al. 2022, "A call for clarity in beam search"; exceptions in `beam.py`). With a factor of 1, a
+    search can end with poor short hypotheses before a better, longer hypothesis is finished.
     """
 
     beam: int = 4
@@ -74,7 +76,7 @@ class SearchPlan:
     def from_settings(
         cls, settings: SearchSettings, *, n_best: int = 1, **overrides: Unpack[SearchOverrides]
     ) -> Self:
-        """Return the plan of a recipe with overrides."""
+        """Return the plan for the settings `search.*` of a recipe with overrides."""
         if any(value is not None for value in overrides.values()):
             changes = {f"search.{name}": value for name, value in overrides.items()}
             settings = make_recipe({"search": settings.model_dump()}, **changes).search
@@ -95,17 +97,23 @@ class SearchPlan:
 
     @property
     def max_finished(self) -> int:
-        """The number of finished hypotheses that ends the search of a sentence; 1 for a beam of 1."""
+        """The number of finished hypotheses that ends the search of a sentence; 1 for a beam of 1.
+
+        Without a length penalty and a coverage penalty, a search may end earlier (see `beam.py`).
+        """
         return max(1, math.floor(self.beam * self.patience_factor + 0.5)) if self.beam > 1 else 1
 
     def max_lengths(self, batch: Batch) -> Tensor:
-        """Return the maximum number of tokens in the translation of each sentence: (batch,)."""
+        """Return the maximum number of tokens in the translation of each sentence: (batch,).
+
+        Prefixes are not considered.
+        """
         special_tokens = int(batch.source.ndim == 2)  # a text ends with </s>; a picture does not
         lengths = [length - special_tokens for length in batch.source_lengths.tolist()]
         return batch.source_lengths.new_tensor([self.max_length(length) for length in lengths])
 
     def max_length(self, source_length: int, *, prefix_length: int = 0) -> int:
-        """Return the maximum number of tokens in a translation: at least one more than in its prefix."""
+        """Return the maximum number of tokens in a translation, at least one more than in its prefix."""
         return max(int(source_length * self.max_length_ratio) + self.extra_tokens, prefix_length + 1)
 
     def check_n_best(self) -> None:
@@ -129,8 +137,9 @@ class Sampling:
     """Draw each token from softmax(log p / temperature) instead of taking the best.
 
     `top_k` limits the draw to the k most probable tokens (0: no limit; Fan et al. 2018), `top_p` to the
-    smallest set of most probable tokens whose probabilities sum to at least p (Holtzman et al. 2020). `seed`
-    seeds the random generator.
+    smallest set of most probable tokens whose probabilities sum to at least p (Holtzman et al. 2020). The
+    probabilities for `top_p` are those of the softmax above, over the k tokens only. `seed` seeds the random
+    generator.
     """
 
     temperature: float = 1.0
@@ -149,7 +158,7 @@ class Sampling:
             )
 
     def with_next_seed(self, blocks: int = 1) -> Self:
-        """Return a copy with another seed, for the block of a stream that comes `blocks` blocks later."""
+        """Return a copy with the seed of the block that comes `blocks` blocks later in a stream."""
         return replace(self, seed=(self.seed + blocks * _SEED_STEP) % 2**32)
 
 
@@ -158,7 +167,8 @@ class SearchStep:
     """The candidates of one step of a search. Each candidate is kept, finished or pruned.
 
     Candidate c of sentence s continues candidate parents[s, c] of the previous step of the same sentence. At
-    step 0, it continues `<s>`. A candidate was pruned if `kept` and `finished` are both false.
+    step 0, it continues `<s>`. A candidate was pruned if `kept` and `finished` are both false. At places
+    without a candidate, both are false too.
 
     In greedy search and sampling, each of the n_best hypotheses of a sentence has its own row with one
     candidate: row i · n_best + d is hypothesis d of sentence i. `sentences` then has the indices of rows.
