@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SOURCES := src tests benchmarks
 BENCH := benchmarks/.venv
-# The Python that runs the benchmarks. Another Python needs jumok and benchmarks/requirements.txt installed.
+# The Python that runs the benchmarks. If you set it to another Python, install the packages that jumok depends on and
+# benchmarks/requirements.txt there.
 BENCH_PYTHON ?= $(BENCH)/bin/python
 # Arguments for the program that a target runs: make test ARGS="-k alignment", make demo ARGS="--minutes 1".
 ARGS ?=
@@ -29,10 +30,11 @@ check: $(READY) ## format, lint, types and the fast tests: before every commit
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not medium and not slow" $(ARGS)
 
-test: $(READY) ## the tests that a change must pass, with coverage; a few open the page, if Chromium is found
+test: $(READY) ## fast and medium tests, with coverage; some open a web page, if Chromium is found
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
 
-# With --dist loadfile, one worker runs all tests of a file, so the models of the file are trained once.
+# With --dist loadfile, one worker of pytest-xdist runs all tests of a file, so the models that the tests of the file share
+# are trained once.
 test-web: $(READY) ## every test of the pages: their TypeScript, and in Chromium
 	@if command -v npm > /dev/null; then cd web && npm ci --silent && npm run --silent test; \
 	  else echo "Node is not installed: the unit tests of web/ are skipped."; fi
@@ -53,7 +55,7 @@ docs: $(READY) ## build the site of docs/ in English and Korean into site/
 	$(BIN)/sphinx-build -q -W --keep-going -c docs/site -d site/.cache/ko -D language=ko docs site/ko
 	@echo "open site/index.html or site/ko/index.ko.html"
 
-docs-live: docs ## serve site/ on this machine; after a change of docs/, run make docs again
+docs-live: docs ## build the site and serve it on this machine; after a change of docs/, run make docs elsewhere
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site $(ARGS)
 
 bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## compare the speed of jumok and other toolkits: topics and options go into ARGS
@@ -65,11 +67,11 @@ web: ## build web/: pages and engine into src/jumok/plots/ and server/, figures 
 screenshots: $(READY) ## pictures of every panel into runs/screenshots; needs a browser
 	PYTHONPATH=tests $(BIN)/python tests/web/take_screenshots.py $(ARGS)
 
-browser: ## install Chromium, Firefox and a Hangul font for the tests, where the system's packages have them
+browser: ## install Chromium, Firefox and a Hangul font for the tests, with apt, as root
 	@command -v chromium > /dev/null && fc-list :lang=ko | grep -q . || { \
 	  command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ] \
 	    && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium fontconfig fonts-noto-cjk; \
-	} || echo "Chromium or a Hangul font is missing and could not be installed: tests of the page are skipped."
+	} || echo "Chromium or a Hangul font is missing and could not be installed. Without Chromium, tests of the pages are skipped."
 	@command -v firefox-esr > /dev/null || { command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ] \
 	    && apt-get -qq install -y --no-install-recommends firefox-esr; \
 	} || echo "Firefox is missing and could not be installed: its one test is skipped."

@@ -156,7 +156,7 @@ def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
         dropout.probability = 0.0
     worker = make_worker(model, batch)
     model.train()
-    worker._compute_gradients(1, part=0, parts=1)
+    worker._compute_gradients(1, part=0, num_parts=1)
     result = [p.grad.float().cpu().clone() for p in model.parameters() if p.grad is not None]
     for dropout, probability in zip(dropouts, probabilities, strict=True):
         dropout.probability = probability

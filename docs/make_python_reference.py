@@ -1,9 +1,11 @@
-"""Write docs/python.md from the docstrings and types of jumok's public names: `make reference`."""
+"""Write docs/python.md from the docstrings and types of jumok's public names: `make reference`.
+
+A public name is in `jumok.__all__`. Each must be in `SECTIONS`.
+"""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "UnsupportedError",
     ),
 }
+"""Heading of each section of the page → its public names, in this order."""
 HEAD = """\
 # Python
 
@@ -80,7 +83,7 @@ section, `**{"model.dropout": 0.2}`. `recipe.toml` in a run folder lists them wi
 
 
 def reference() -> str:
-    """Return the page."""
+    """Return the text of the page."""
     parts = [HEAD]
     for title, names in SECTIONS.items():
         parts.append(f"## {title}\n")
@@ -89,24 +92,26 @@ def reference() -> str:
 
 
 def _entry(name: str) -> str:
-    value, full_name = getattr(jumok, name), f"jumok.{name}"
-    if not inspect.isclass(value):
-        return _function(full_name, value, level=3)
-    if issubclass(value, BaseException):
-        return f"### `{full_name}`\n\n{_docstring(value)}\n"
-    parts = [f"### `{full_name}`\n", _docstring(value), ""]
-    fields = [f"- `{field}: {kind}`" for field, kind in _fields(value).items()]
+    """Return the part of the page about a public name, which is a class or a function."""
+    definition, full_name = getattr(jumok, name), f"jumok.{name}"
+    if not inspect.isclass(definition):
+        return _function(full_name, definition, level=3)
+    if issubclass(definition, BaseException):
+        return f"### `{full_name}`\n\n{_docstring(definition)}\n"
+    parts = [f"### `{full_name}`\n", _docstring(definition), ""]
+    fields = [f"- `{field}: {type_name}`" for field, type_name in _fields(definition).items()]
     parts += [*fields, ""] if fields else []
-    for method, member in _members(value).items():
+    for member_name, member in _members(definition).items():
         if isinstance(member, property):
-            kind = inspect.get_annotations(member.fget).get("return", "") if member.fget else ""
-            parts.append(f"#### `.{method}: {kind}`\n\n{_docstring(member)}\n")
+            type_name = inspect.get_annotations(member.fget).get("return", "") if member.fget else ""
+            parts.append(f"#### `.{member_name}: {type_name}`\n\n{_docstring(member)}\n")
         else:
-            parts.append(_function(f".{method}", member, level=4))
+            parts.append(_function(f".{member_name}", member, level=4))
     return "\n".join(parts)
 
 
 def _function(name: str, function: Any, *, level: int) -> str:
+    """Return the part of the page about a function or method. `level` is the level of its heading."""
     signature = inspect.signature(function)
     parameters = _parameters([p for p in signature.parameters.values() if p.name not in ("self", "cls")])
     return_type = f" -> {signature.return_annotation}"
@@ -118,7 +123,7 @@ def _function(name: str, function: Any, *, level: int) -> str:
 
 
 def _parameters(parameters: list[inspect.Parameter]) -> list[str]:
-    """Return the parameters as they are written in Python, with the star before keyword-only ones."""
+    """Return the parameters as they are written in Python, with the star that precedes keyword-only ones."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     texts, has_star = [], False
     for parameter in parameters:
@@ -133,23 +138,23 @@ def _parameters(parameters: list[inspect.Parameter]) -> list[str]:
     return texts
 
 
-def _fields(value: type) -> dict[str, str]:
-    """Return the fields of a dataclass or of settings with their types, inherited fields first."""
-    if not (hasattr(value, "__dataclass_fields__") or hasattr(value, "model_fields")):
+def _fields(definition: type) -> dict[str, str]:
+    """Return field → type of a dataclass or of settings, inherited fields first; {} for other classes."""
+    if not (hasattr(definition, "__dataclass_fields__") or hasattr(definition, "model_fields")):
         return {}
-    classes = [each for each in reversed(value.__mro__) if each.__module__.startswith("jumok.")]
+    classes = [each for each in reversed(definition.__mro__) if each.__module__.startswith("jumok.")]
     return {
-        name: str(kind)
+        name: str(annotation)
         for each in classes
-        for name, kind in inspect.get_annotations(each).items()
-        if not name.startswith("_") and not str(kind).startswith("ClassVar")
+        for name, annotation in inspect.get_annotations(each).items()
+        if not name.startswith("_") and not str(annotation).startswith("ClassVar")
     }
 
 
-def _members(value: type) -> dict[str, Any]:
-    """Return the public methods and properties that a class itself defines and documents."""
+def _members(definition: type) -> dict[str, Any]:
+    """Return the public methods and properties that a class itself defines with a docstring."""
     members = {}
-    for name, member in vars(value).items():
+    for name, member in vars(definition).items():
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
         if name.startswith("_") or not (inspect.isfunction(function) or isinstance(function, property)):
             continue
@@ -158,12 +163,11 @@ def _members(value: type) -> dict[str, Any]:
     return members
 
 
-def _docstring(value: Any) -> str:
-    """Return a docstring as Markdown, in which an indented block is code."""
-    text = inspect.getdoc(value) or ""
+def _docstring(definition: Any) -> str:
+    """Return a docstring as Markdown, which shows its indented blocks as code without a change."""
+    text = inspect.getdoc(definition) or ""
     return text.replace("\\", "\\\\").strip()
 
 
 if __name__ == "__main__":
     PAGE.write_text(reference(), encoding="utf-8")
-    sys.exit(0)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Pictures: TypeAlias = "Iterator[tuple[str, str]]"
-"""Name and SVG of each picture."""
+"""Name and SVG of each picture, with English labels."""
 
 PICTURES = Path(__file__).with_name("pictures")
 COLOURS = ("#1c1d21", "#d9480f", "#1971c2", "#2f9e44", "#9c36b5", "#a06a00")
@@ -57,6 +57,7 @@ def arrow(path: str, *, colour: str = INK) -> str:
 
 
 def box(middle: float, y: float, text: str, *, width: int = 168, fill: str = "white") -> str:
+    """A box with a text, around the point (middle, y)."""
     shape = f'x="{middle - width / 2:g}" y="{y - 14:g}" width="{width}" height="28" rx="6"'
     return f'<rect {shape} fill="{fill}" stroke="{INK}"/>' + label(middle, y, text)
 

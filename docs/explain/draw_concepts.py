@@ -1,4 +1,4 @@
-"""Draws the maps and curves of the pages on ideas (recurrence, self-attention, masks, cost and others).
+"""Draws maps and curves of the pages on ideas (recurrence, self-attention, masks, cost and others).
 
 Run it from anywhere: python docs/explain/draw_concepts.py
 """
@@ -109,12 +109,12 @@ def draw_roll_out() -> Pictures:
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 300, 76, 150, 48, 48
 DASHES = ("", "", "", "", "8 8", "2 8")
-"""The dashes of each curve. The last two curves are dashed, to be visible where they lie on another curve."""
+"""The dashes of up to six curves. The fifth and the sixth are dashed, to be visible on other curves."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps numbers (`low` to `high`) to pixels (`begin` to `end`); `ticks` are the labels of the axis."""
+    """Maps numbers (`low` to `high`) to pixels (`begin` to `end`); `ticks`: number → label."""
 
     low: float
     high: float
@@ -129,7 +129,10 @@ class Scale:
 def draw_curves(
     title: str, axis: str, across: Scale, up: Scale, curves: dict[str, list[tuple[float, float]]]
 ) -> str:
-    """Curves through points, with their names on the right."""
+    """Curves through points, with their names on the right.
+
+    `across` and `up` are the scales of the two axes, `axis` is the label of the horizontal one.
+    """
     lines = []
     for value, tick in up.ticks.items():
         y = up(value)
@@ -154,7 +157,7 @@ def draw_curves(
 
 
 def draw_sines() -> Pictures:
-    steps = 8  # points per position: with fewer a fast sine would have corners
+    points_per_position = 8  # with fewer points, the fast sine would have corners
     length = 60
     across = Scale(0, length, LEFT, WIDTH - RIGHT, {p: str(p) for p in range(0, length + 1, 10)})
     up = Scale(-1, 1, HEIGHT - BOTTOM, TOP, {-1: "−1", 0: "0", 1: "1"})
@@ -162,9 +165,9 @@ def draw_sines() -> Pictures:
     names = {0: "sin p", 2: "sin p/10", 4: "sin p/100", 6: "sin p/1000"}
     curves = {}
     for column, name in names.items():
-        positions = torch.arange(length * steps + 1) / steps
+        positions = torch.arange(length * points_per_position + 1) / points_per_position
         curve = torch.sin(positions / 10 ** (column / 2))
-        torch.testing.assert_close(curve[::steps], table[:, column], atol=1e-5, rtol=0)
+        torch.testing.assert_close(curve[::points_per_position], table[:, column], atol=1e-5, rtol=0)
         curves[name] = list(zip(positions.tolist(), curve.tolist(), strict=True))
     yield "sines", draw_curves("Positions of width 8: the sines", "position p", across, up, curves)
 
@@ -175,7 +178,7 @@ def draw_warm_up() -> Pictures:
     settings = TrainingSettings(learning_rate=peak, warmup_steps=warmup, schedule="inverse-sqrt")
     across = Scale(0, last, LEFT, WIDTH - RIGHT, {step: f"{step:,}" for step in (0, 4000, 16_000, 40_000)})
     up = Scale(0, peak, HEIGHT - BOTTOM, TOP, {0: "0", peak / 2: "0.00035", peak: "0.00070"})
-    plan = Plan(((0, None),))
+    plan = Plan(((0, None),))  # no planned end
     steps = [1, *range(200, last + 1, 200)]
     curve = [(0.0, 0.0), *((step, learning_rate(step, settings, plan)) for step in steps)]
     title = "Width 512, 4,000 steps of warm-up"
@@ -185,7 +188,7 @@ def draw_warm_up() -> Pictures:
 def draw_forgetting() -> Pictures:
     """What the last state retains of the first word: its gradient with respect to the first word.
 
-    The plain step has U = 0.5, the LSTM cell a forget gate of 0.95.
+    The plain step has U = 0.5, the LSTM cell a forget gate of 0.95. All words after the first are 0.
     """
     max_length = 50
     gradients: dict[str, list[tuple[float, float]]] = {"plain step": [], "LSTM cell": []}
@@ -219,7 +222,10 @@ def draw_gradients() -> Pictures:
 
 
 def draw_operations() -> Pictures:
-    """Multiplications of a layer by the formulas of `jumok bench attention`; both axes are logarithmic."""
+    """Multiplications of each kind of layer, by the formulas of `jumok bench attention`.
+
+    Both axes are logarithmic.
+    """
     shape, sizes = Shape(), [2**power for power in range(6, 15)]
     names = {
         "self-attention": "self-attention",

@@ -44,7 +44,7 @@ ORANGE = COLOURS[1]
 
 
 def draw_lstm_cell() -> Pictures:
-    """The gates of Hochreiter & Schmidhuber and Gers, in the order of the formulas of the page."""
+    """The cell of before-attention.md: from left to right forget gate, input gate, candidate, output gate."""
     gates = {"forget": ("σ", 130), "input": ("σ", 220), "candidate": ("tanh", 290), "output": ("σ", 390)}
     lines = [
         ARROWHEAD,
@@ -69,9 +69,9 @@ def draw_lstm_cell() -> Pictures:
 
 
 def attend_by_hand() -> tuple[list[float], list[float], float]:
-    """Scores, weights and context of the step that the page computes by hand."""
+    """Scores, weights and context of the step that sequence-to-sequence.md computes by hand."""
     score = Additive(HeadShape(1, query=1, key=1)).requires_grad_(False)
-    for weight, number in ((score.query, 1.0), (score.key, 1.0), (score.energy, 2.0)):
+    for weight, number in ((score.query, 1.0), (score.key, 1.0), (score.energy, 2.0)):  # W, U, v
         weight.fill_(number)
     states, query = torch.tensor([[[-1.0], [0.0], [2.0]]]), torch.tensor([[[1.0]]])
     attention = SingleHead(score)
@@ -83,7 +83,7 @@ def attend_by_hand() -> tuple[list[float], list[float], float]:
 
 
 def draw_attention_decoder() -> Pictures:
-    """The five steps of one output word, with the numbers of the page and the input at the bottom."""
+    """The five steps of one output word, with the numbers of `attend_by_hand` and the input at the bottom."""
     scores, weights, context = attend_by_hand()
     columns = (150, 250, 350)
     lines = [ARROWHEAD]
@@ -102,8 +102,8 @@ def draw_attention_decoder() -> Pictures:
         lines += [arrow(f"M{a + 38} 334H{b - 39}"), arrow(f"M{b - 38} 347H{a + 39}")]
     lines += [circle(250, 100, "Σ"), arrow("M263 100H452"), label(350, 88, f"c_t = {context:.4f}")]
     lines += [label(308, 229, "softmax", colour=FADED)]
-    # The decoder: its state before the step is the query. That state, the context and the previous word give
-    # the new state.
+    # The decoder: its state before the step is the query. The state before the step, the context and the
+    # previous word give the new state.
     lines += [box(490, 266, "s_t−1 = 1", width=84, fill=BLUE), label(490, 292, "state before", colour=FADED)]
     lines += [arrow(f"M448 266H418V304H{x + 20}V281", colour=COLOURS[2]) for x in columns]
     lines.append(arrow("M490 252V114"))
@@ -121,7 +121,10 @@ def draw_attention_decoder() -> Pictures:
 
 
 def head_weights(heads: int, length: int) -> Tensor:
-    """Weights (head, query, key) of an attention that was not trained, enlarged so that they differ."""
+    """Weights (head, query, key) of an attention that was not trained.
+
+    The states are large (standard deviation 5), so that the weights visibly differ.
+    """
     torch.manual_seed(3)
     attention = MultiHead(width=64, heads=heads, mechanism=ScaledDot()).requires_grad_(False)
     weights = attention.attend_self(5 * torch.randn(1, length, 64), need_weights=True).weights
@@ -131,6 +134,7 @@ def head_weights(heads: int, length: int) -> Tensor:
 
 
 def small_map(x: float, y: float, weights: Tensor, *, cell: int = 12) -> str:
+    """Weights (query, key) as squares, white for 0 and blue for 1. The top left corner is at (x, y)."""
     squares = (
         f'<rect x="{x + cell * column:g}" y="{y + cell * row:g}" width="{cell}" height="{cell}" '
         f'fill="#{255 - int(255 * weight):02x}{255 - int(200 * weight):02x}ff" stroke="{EDGE}"/>'

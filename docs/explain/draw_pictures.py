@@ -1,4 +1,4 @@
-"""Draws the pictures of the pages on mechanisms, from the same examples in every run.
+"""Draws the maps of the pages on mechanisms, from the same examples in every run.
 
 Run it from anywhere: python docs/explain/draw_pictures.py
 """
@@ -92,7 +92,7 @@ def additive() -> str:
     mechanism = Additive(HeadShape(1, query=4, key=4))
     mechanism.query.copy_(torch.eye(4))
     mechanism.key.copy_(torch.eye(4))
-    mechanism.energy.fill_(-6.0)
+    mechanism.energy.fill_(-6.0)  # v
     weights = weights_of(mechanism, torch.eye(4)[ALIGNED_TO], torch.eye(4))
     return draw(weights, HOME_IN_KOREAN, HOME, site="cross", title="Additive", states="unit vectors", v="−6")
 
@@ -124,8 +124,8 @@ def local_p() -> str:
     """
     mechanism = LuongLocalP(HeadShape(1, query=1, key=1), window=2)
     mechanism.weight.zero_()
-    mechanism.place.fill_(1.0)
-    mechanism.place_energy.fill_(6.0)
+    mechanism.place.fill_(1.0)  # W_p
+    mechanism.place_energy.fill_(6.0)  # v_p
     positions = torch.tensor([0.3, 6.9, 5.4, 2.9, 2.1, 2.5, 1.1])
     query = torch.atanh(torch.logit(positions / len(BOOKS)) / 6)[:, None]
     weights = weights_of(mechanism, query, torch.zeros(len(BOOKS), 1))
@@ -152,8 +152,9 @@ def scaled_dot_unscaled() -> str:
 def two_heads() -> Tensor:
     """Weights (head, query, key) of two heads: one attends to the same word, one to the previous word.
 
-    A state is the unit vector of its word, concatenated with that of its position. W_Q and W_K of the first
-    head read the word; those of the second read the position, with the keys shifted by one.
+    A state is the unit vector of its word, concatenated with the unit vector of its position. W_Q and W_K of
+    the first head read the word; W_Q and W_K of the second head read the position, with the keys shifted by
+    one.
     """
     attention = MultiHead(width=8, heads=2, mechanism=ScaledDot())
     for projection in (attention.query, attention.key):
@@ -182,7 +183,8 @@ def weights_by_head(words: Sequence[str], word: str, targets: Sequence[Sequence[
     """Weights (head, key) of one word, in heads whose W_Q is set so that it attends to `targets[head]`.
 
     A state is the unit vector of its word, and W_K is the identity. A query is a multiple of the sum of the
-    vectors of its targets. A head without targets attends to all words equally.
+    vectors of its targets, so large that each target has a score of 4. A head without targets attends to all
+    words equally.
     """
     length = len(words)
     widths = Widths(query_states=length, source_states=length, key=length, value=1, output=length)
@@ -199,7 +201,7 @@ def weights_by_head(words: Sequence[str], word: str, targets: Sequence[Sequence[
     return weights[0, :, words.index(word)]
 
 
-def draw_heads(title: str, words: Sequence[str], word: str, targets: Sequence[Sequence[str]]) -> str:
+def draw_row_per_head(title: str, words: Sequence[str], word: str, targets: Sequence[Sequence[str]]) -> str:
     """The attention of one word, one row per head."""
     heads = [f"head {index}" for index in range(len(targets))]
     weights = weights_by_head(words, word, targets)
@@ -208,12 +210,12 @@ def draw_heads(title: str, words: Sequence[str], word: str, targets: Sequence[Se
 
 def heads_making() -> str:
     targets = (("more", "difficult"), ("difficult",), ("2009",), ("making",), ())
-    return draw_heads('"making", in five heads', MAKING, "making", targets)
+    return draw_row_per_head('"making", in five heads', MAKING, "making", targets)
 
 
 def heads_its() -> str:
     targets = (("Law",), ("application",), ("its",), ())
-    return draw_heads('"its", in four heads', LAW, "its", targets)
+    return draw_row_per_head('"its", in four heads', LAW, "its", targets)
 
 
 def efficient() -> str:

@@ -1,4 +1,4 @@
-"""The Korean labels of the pictures. Words of example sentences and symbols are not translated."""
+"""The Korean labels of the pictures. Words of example sentences, names and symbols are not translated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KOREAN = {
     "Local-m: along the diagonal": "local-m: 대각선을 따라",
     "Local-p: each word predicts p": "local-p: 단어마다 p를 예측",
     "The look-ahead triangle": "룩어헤드 삼각형",
-    # The first line and the second line of the title below, if it is broken into two lines.
+    # The two lines of the title "Nadaraya–Watson: near points answer" if it is broken into two lines.
     "Nadaraya–Watson: near points": "Nadaraya–Watson:",
     "answer": "가까운 점이 답한다",
     "Nadaraya–Watson: near points answer": "Nadaraya–Watson: 가까운 점이 답한다",

@@ -1,4 +1,4 @@
-"""Write the model of the interactive figures, static/model.js, from a model folder.
+"""Write static/model.js, the model of the interactive figures and of live.html, from a model folder.
 
     python docs/site/make_model.py runs/demo/model
 

@@ -27,7 +27,7 @@ def inline_formula(writer: HTML5Translator, node: nodes.math) -> None:
 
 
 def displayed_formula(writer: HTML5Translator, node: nodes.math_block) -> None:
-    formula = node.astext().replace("{aligned}", "{align*}")  # the converter knows only align*
+    formula = node.astext().replace("{aligned}", "{align*}")  # the converter knows align*, but not aligned
     writer.body.append('<div class="formula">' + convert(formula, display="block") + "</div>")
     raise nodes.SkipNode
 

@@ -1,4 +1,4 @@
-"""The order of the pages: the course in teaching order, then guides and references."""
+"""The order of the pages: the course in teaching order, then all other pages by section."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Reference", "참고 자료", ("python", "explanation-format", "engines", "performance")),
     ("Project", "프로젝트", ("design", "renames", "log")),
 )
-"""Caption in English and Korean, and the pages below it."""
+"""For each section: its caption in English, its caption in Korean, and its pages."""
 
 ENGLISH_ONLY = {"python": "파이썬 (영어)", "renames": "이름 변경 (영어)", "log": "기록 (영어)"}
 """Pages that exist in English only, with their names in the Korean navigation."""

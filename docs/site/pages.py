@@ -1,7 +1,7 @@
 """The pages of each language, their order, links to other files, and the link to the other language.
 
-The English build also writes live.html, the page of `jumok look` with the model of the figures in it, and
-pages of the course link to the panel that shows their idea.
+The English build also writes live.html: the page of `jumok look`, with the model of the interactive figures
+in it. Pages of the course (docs/explain/) link to the panel of live.html that shows their idea.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sphinx.config import Config
 
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\n]*)\]\((?P<target>[^)\s:#]+)(?P<anchor>#[^)\s]*)?\)")
-ON_THE_PAGE = re.compile(r"^\*\*(?:On the page|페이지에서)\.\*\*.*(?:\n.+)*", re.MULTILINE)
+PANEL_PARAGRAPH = re.compile(r"^\*\*(?:On the page|페이지에서)\.\*\*.*(?:\n.+)*", re.MULTILINE)
 PANELS = {
     "sequence-to-sequence": "panel=attention",
     "look-up": "panel=attention",
@@ -34,7 +34,7 @@ PANELS = {
     "decoder-and-training": "panel=beam",
     "graph": "panel=attention&site=encoder&show=roll-out",
 }
-"""For a page of explain/, the fragment of the address of live.html that opens the panel with its idea."""
+"""Page of docs/explain/ → fragment of the address of live.html that opens the panel with the page's idea."""
 OPEN = {"en": "Open it here.", "ko": "여기서 열어 보세요."}
 MODEL = Path(__file__).parent / "static" / "model.js"
 KOREAN = ".ko"
@@ -62,20 +62,21 @@ def resolve_links(app: Sphinx, name: str, source: list[str]) -> None:
         for page in pages:
             if page.removesuffix(".md") in app.env.found_docs:
                 target = posixpath.relpath(page, posixpath.dirname(name) or ".")
-                translated = page != path  # the headings of a translated page have other anchors
-                return f"[{match['text']}]({target}{'' if translated else match['anchor'] or ''})"
+                # In the other language, the same heading has another anchor.
+                anchor = (match["anchor"] or "") if page == path else ""
+                return f"[{match['text']}]({target}{anchor})"
         return f"{match['text']} (`{posixpath.normpath(posixpath.join('docs', path))}`)"
 
     source[0] = LINK.sub(resolve, source[0])
 
 
 def link_panels(app: Sphinx, name: str, source: list[str]) -> None:
-    """Add a link to live.html to the paragraph that names the panel."""
+    """Add a link to live.html to the paragraph that names the panel: **On the page.** or **페이지에서.**"""
     language, page = app.config.language, name.removeprefix("explain/").removesuffix(KOREAN)
     if page in PANELS:
         up = "../../" if language == "ko" else "../"
         link = f'<a href="{up}live.html#{PANELS[page]}&language={language}">{OPEN[language]}</a>'
-        source[0] = ON_THE_PAGE.sub(lambda match: f"{match[0]}\n{link}", source[0])
+        source[0] = PANEL_PARAGRAPH.sub(lambda match: f"{match[0]}\n{link}", source[0])
 
 
 def write_live_page(app: Sphinx, error: Exception | None) -> None:
@@ -93,11 +94,15 @@ def write_live_page(app: Sphinx, error: Exception | None) -> None:
 
 
 def korean_entry(page: str) -> str:
+    """The entry of a page in the Korean navigation."""
     return f"{ENGLISH_ONLY[page]} <{page}>" if page in ENGLISH_ONLY else f"{page}{KOREAN}"
 
 
 def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
-    """Append the navigation to the first page. In the file of this page, code hosts would show it as text."""
+    """Append the navigation to the first page.
+
+    It is not in the file of the page, because code hosts would show it there as text.
+    """
     if name != app.config.root_doc:
         return
     korean = app.config.language == "ko"
@@ -110,6 +115,7 @@ def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def link_other_language(app: Sphinx, name: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Give templates/language.html the other language: its code, its name, and the address of the page."""
     up = "../" * name.count("/")
     if app.config.language == "ko":
         context["other_language"] = ("en", "English", f"{up}../{name.removesuffix(KOREAN)}.html")
@@ -119,7 +125,7 @@ def link_other_language(app: Sphinx, name: str, template: str, context: dict[str
 
 
 def make_accessible(app: Sphinx, name: str, template: str, context: dict[str, Any], tree: object) -> None:
-    """Let keyboards reach code and tables that scroll, and give the captions of the navigation a level."""
+    """Let keyboards reach code and tables that scroll; give captions of the navigation a heading level."""
     if "body" in context:
         body = context["body"].replace("<pre>", '<pre tabindex="0">')
         context["body"] = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')

@@ -131,7 +131,7 @@ def test_a_korean_locale_need_not_be_installed(locale: str) -> None:
     [
         ("encoding", "인코딩"),
         ("as in runs/mine", "runs/mine 모델과 같음"),
-        ("29,000 pairs, to be trained on 2 CPU cores", "문장 쌍 29,000개, CPU 코어 2개로 학습"),
+        ("29,000 pairs, on a machine with 2 CPU cores", "문장 쌍 29,000개, CPU 코어 2개가 있는 컴퓨터"),
         (
             "54 pairs, 6 for validation; skipped: 2 duplicate, 1 empty",
             "문장 쌍 54개, 검증용 6개; 건너뜀: 중복 2개, 빈 문장 1개",

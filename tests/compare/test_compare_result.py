@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from jumok.compare.result import ComparisonResult, CurvePoint, Row, quarters_by_length, read_curve
+from jumok.compare.result import ComparisonResult, CurvePoint, Row, quarters_by_length, read_curve_and_speed
 from jumok.compare.system_result import (
     SystemResult,
     peak_memory,
@@ -56,9 +56,12 @@ def test_a_curve_has_the_time_of_the_run_and_the_median_speed(tmp_path):
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     # The time at a validation is that of the last training report, plus the seconds of all validations since.
     # A validation without a loss is left out.
-    assert read_curve(path) == ((CurvePoint(40, 5.5, 2.5, 10.0), CurvePoint(41, 6.0, 2.4, 11.0)), 300.0)
+    assert read_curve_and_speed(path) == (
+        (CurvePoint(40, 5.5, 2.5, 10.0), CurvePoint(41, 6.0, 2.4, 11.0)),
+        300.0,
+    )
     path.write_text(json.dumps(records[2]) + "\n", encoding="utf-8")
-    assert read_curve(path) == ((CurvePoint(40, None, 2.5, 10.0),), None)
+    assert read_curve_and_speed(path) == ((CurvePoint(40, None, 2.5, 10.0),), None)
 
 
 def test_a_damaged_line_does_not_hide_the_rest_of_a_curve(tmp_path):
@@ -67,9 +70,9 @@ def test_a_damaged_line_does_not_hide_the_rest_of_a_curve(tmp_path):
     damaged = [b"\x00\xff\n", b'{"kind": "validation", "st\n', b'{"step": 7}\n', b'{"kind": "validation"}\n']
     last = b'{"kind": "validation", "step": 40, "loss": 2.5, "bleu": 10.0, "seconds": 0.5}\n'
     path.write_bytes(complete_line + b"".join(damaged) + last + b'{"kind": "tr')
-    assert read_curve(path) == ((CurvePoint(40, 4.5, 2.5, 10.0),), 100.0)
+    assert read_curve_and_speed(path) == ((CurvePoint(40, 4.5, 2.5, 10.0),), 100.0)
     path.unlink()
-    assert read_curve(path) == ((), None)
+    assert read_curve_and_speed(path) == ((), None)
 
 
 def make_system_result():

@@ -8,6 +8,7 @@ import pytest
 
 from jumok.compare.systems import (
     SHARED_SETTINGS,
+    describe_budget,
     describe_unequal_settings,
     make_systems,
     with_shared_settings,
@@ -109,3 +110,9 @@ def test_unequal_shared_settings_are_listed():
     }
     assert describe_unequal_settings(recipes) == ("text.vocab_size is not the same: a 400, b 500.",)
     assert describe_unequal_settings({"a": recipes["a"], "c": recipes["a"]}) == ()
+
+
+def test_a_budget_is_described_with_every_digit():
+    assert describe_budget([None, 1_234_567, None]) == "1234567 steps"
+    assert describe_budget([0.5, None, 3.0]) == "0.5 minutes, 3 epochs"
+    assert describe_budget([None, None, None]) == "no budget"

@@ -41,6 +41,7 @@ GENERATED = replace(
     distinct_characters=500,
 )
 CPU = MachineFacts(cores=2)
+COSTS = TrainingCosts(batches_per_epoch=100, update_seconds=1.0, validation_seconds=5.0)
 
 
 def test_overrides_are_never_changed() -> None:
@@ -51,7 +52,7 @@ def test_overrides_are_never_changed() -> None:
             "training": {"learning_rate": 1e-5, "steps": 77, "warmup_steps": 3, "patience": 4},
         }
     )
-    resolved, _ = derive_schedule(derive(overrides, MULTI30K, CPU), TrainingCosts(100, 1.0, 5.0))
+    resolved, _ = derive_schedule(derive(overrides, MULTI30K, CPU), COSTS)
     values = flatten(resolved.recipe)
     for name, value in overrides.items():
         assert values[name] == value, name
@@ -60,7 +61,7 @@ def test_overrides_are_never_changed() -> None:
 
 def test_every_derived_value_is_in_the_recipe_and_has_a_reason() -> None:
     resolved = derive(Overrides.from_settings({"training": {"minutes": 45}}), MULTI30K, CPU)
-    resolved, steps = derive_schedule(resolved, TrainingCosts(100, 0.3, 4.0))
+    resolved, steps = derive_schedule(resolved, COSTS)
     values = {**flatten(resolved.recipe), "training.steps": steps}
     for setting in resolved.reasons:
         assert values[setting.name] == setting.value
@@ -68,7 +69,7 @@ def test_every_derived_value_is_in_the_recipe_and_has_a_reason() -> None:
     assert len({setting.name for setting in resolved.reasons}) == len(resolved.reasons)
 
 
-def test_the_settings_derived_for_multi30k() -> None:
+def test_multi30k_gets_a_tiny_model_with_much_dropout() -> None:
     recipe = derive(Overrides.from_settings({"training": {"minutes": 45}}), MULTI30K, CPU).recipe
     assert recipe.model.size == "tiny"
     assert (recipe.model.width, recipe.model.feed_forward, recipe.model.heads) == (128, 256, 4)
@@ -98,19 +99,19 @@ def test_few_minutes_are_spent_on_many_small_updates() -> None:
 @pytest.mark.parametrize(
     ("pairs", "size"), [(5_000, "tiny"), (150_000, "small"), (5_000_000, "base"), (50_000_000, "base")]
 )
-def test_size_follows_the_corpus(pairs: int, size: str) -> None:
+def test_the_size_of_the_model_follows_the_size_of_the_corpus(pairs: int, size: str) -> None:
     facts = replace(MULTI30K, pairs=pairs, distinct_source_words=100_000)
-    resolved = derive(Overrides(), facts, MachineFacts(2))
+    resolved = derive(Overrides(), facts, CPU)
     assert resolved.recipe.model.size == size
     assert f"{pairs:,}" in resolved.reason_for("model.size")
 
 
 def test_larger_corpora_have_larger_vocabularies_and_less_dropout() -> None:
-    facts = [
+    corpora = [
         replace(MULTI30K, pairs=pairs, distinct_source_words=10**6)
         for pairs in (10_000, 100_000, 10**6, 10**7)
     ]
-    recipes = [derive(Overrides(), fact, CPU).recipe for fact in facts]
+    recipes = [derive(Overrides(), facts, CPU).recipe for facts in corpora]
     vocab_sizes = [recipe.text.vocab_size for recipe in recipes]
     dropout = [recipe.model.dropout for recipe in recipes]
     assert vocab_sizes == sorted(vocab_sizes)
@@ -121,29 +122,32 @@ def test_larger_corpora_have_larger_vocabularies_and_less_dropout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("batch", "accumulate", "beta"), [(4096, 1, 0.98), (512, 1, 0.9975), (512, 8, 0.98), (16384, 1, 0.98)]
+    ("batch", "accumulate", "beta2"), [(4096, 1, 0.98), (512, 1, 0.9975), (512, 8, 0.98), (16384, 1, 0.98)]
 )
-def test_adam_averages_smaller_updates_over_more_steps(batch: int, accumulate: int, beta: float) -> None:
-    """Below 4096 tokens per update, the average of squared gradients covers as many tokens as at 4096."""
+def test_adam_averages_smaller_updates_over_more_steps(batch: int, accumulate: int, beta2: float) -> None:
+    """Below 4096 tokens per update, the average of squared gradients covers as many tokens as at 4096.
+
+    For an eighth of the tokens, 1 - β₂ is 0.02 / 8 = 0.0025.
+    """
     overrides = Overrides.from_settings({"training": {"batch_tokens": batch, "accumulate": accumulate}})
     resolved = derive(overrides, MULTI30K, CPU)
-    assert resolved.recipe.training.beta2 == beta
+    assert resolved.recipe.training.beta2 == beta2
     assert "tokens per update" in resolved.reason_for("training.beta2")
 
 
-def test_heads_divide_the_widths_of_all_sizes_or_of_none() -> None:
-    """Heads that do not divide the width can therefore be refused before the size is known."""
+def test_each_number_of_heads_divides_the_widths_of_all_sizes_or_of_none() -> None:
+    """A number of heads that does not divide the width can therefore be refused before the size is known."""
     for heads in range(1, 65):
         assert len({width % heads == 0 for _, _, width, _, _ in SIZES.values()}) == 1
 
 
-def test_derived_heads_divide_a_width_that_no_size_has() -> None:
+def test_the_derived_number_of_heads_divides_a_width_that_no_size_has() -> None:
     recipe = derive(Overrides.from_settings({"model": {"width": 90}}), MULTI30K, CPU).recipe
     assert recipe.model.width % recipe.model.heads == 0
 
 
-def test_no_limit_means_inverse_sqrt_and_patience() -> None:
-    resolved, steps = derive_schedule(derive(Overrides(), MULTI30K, CPU), TrainingCosts(100, 1.0, 5.0))
+def test_without_a_limit_the_schedule_is_inverse_sqrt_and_patience_ends_the_run() -> None:
+    resolved, steps = derive_schedule(derive(Overrides(), MULTI30K, CPU), COSTS)
     training = resolved.recipe.training
     assert training.schedule == "inverse-sqrt"
     assert training.patience > 0
@@ -153,7 +157,7 @@ def test_no_limit_means_inverse_sqrt_and_patience() -> None:
 
 def test_epochs_become_steps() -> None:
     overrides = Overrides.from_settings({"training": {"epochs": 2.5, "accumulate": 4}})
-    resolved, steps = derive_schedule(derive(overrides, MULTI30K, CPU), TrainingCosts(100, 1.0, 5.0))
+    resolved, steps = derive_schedule(derive(overrides, MULTI30K, CPU), COSTS)
     assert resolved.recipe.training.steps is None
     assert steps == 63  # 2.5 · 100 / 4, rounded up
 
@@ -161,10 +165,13 @@ def test_epochs_become_steps() -> None:
 def test_the_smallest_limit_decides() -> None:
     overrides = Overrides.from_settings({"training": {"epochs": 10, "steps": 50, "minutes": 100}})
     resolved = derive(overrides, MULTI30K, CPU)
-    assert derive_schedule(resolved, TrainingCosts(100, 0.1, 1.0))[1] == 50
-    assert derive_schedule(resolved, TrainingCosts(2, 0.1, 1.0))[1] == 20  # 10 epochs of 2 updates
-    # In 100 minutes there is time for fewer than 6 updates of 1000 seconds.
-    assert 1 < (derive_schedule(resolved, TrainingCosts(100, 1000.0, 1.0))[1] or 0) < 10
+
+    def planned_steps(**costs: float) -> int | None:
+        return derive_schedule(resolved, replace(COSTS, **costs))[1]
+
+    assert planned_steps() == 50
+    assert planned_steps(batches_per_epoch=2) == 20  # 10 epochs of 2 updates
+    assert planned_steps(update_seconds=1000.0) == 5  # 100 minutes are less than 6 updates of 1000 seconds
 
 
 @pytest.mark.parametrize(
@@ -186,6 +193,7 @@ def test_minutes_are_used_but_not_exceeded(minutes: float, validation: float) ->
     seconds_of_validations = validations * costs.validation_seconds
     seconds += seconds_of_validations
     assert 0.85 * 60 * minutes < seconds <= (USED_SHARE_OF_MINUTES + 0.005) * 60 * minutes
+    # The last validation, at the end, may follow the one before it at once: up to twice the share.
     assert validations == 1 or seconds_of_validations <= 2 * VALIDATION_SHARE * 60 * minutes
 
 

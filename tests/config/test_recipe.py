@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 
-def limits(info: FieldInfo) -> dict[str, Any]:
+def bounds_of(info: FieldInfo) -> dict[str, Any]:
     """Return the bounds of a numeric field, as hypothesis names them."""
     bounds: dict[str, Any] = {}
     for bound in info.metadata:
-        for name, option, excluded in (
+        for name, option, exclude_option in (
             ("ge", "min_value", None),
             ("gt", "min_value", "exclude_min"),
             ("le", "max_value", None),
@@ -42,8 +42,8 @@ def limits(info: FieldInfo) -> dict[str, Any]:
         ):
             if getattr(bound, name, None) is not None:
                 bounds[option] = getattr(bound, name)
-                if excluded:
-                    bounds[excluded] = True
+                if exclude_option:
+                    bounds[exclude_option] = True
     return bounds
 
 
@@ -59,9 +59,9 @@ def values_of(annotation: Any, info: FieldInfo) -> st.SearchStrategy[Any]:
     if annotation is bool:
         return st.booleans()
     if annotation is int:
-        return st.integers(**{k: v for k, v in limits(info).items() if not k.startswith("exclude")})
+        return st.integers(**{k: v for k, v in bounds_of(info).items() if not k.startswith("exclude")})
     if annotation is float:
-        return st.floats(allow_nan=False, allow_infinity=False, **limits(info))
+        return st.floats(allow_nan=False, allow_infinity=False, **bounds_of(info))
     if annotation is str:
         return st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
     if annotation is type(None):
@@ -71,16 +71,16 @@ def values_of(annotation: Any, info: FieldInfo) -> st.SearchStrategy[Any]:
 
 def settings_of(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     fields = {name: values_of(info.annotation, info) for name, info in model.model_fields.items()}
-    # A family is always given: without one, the other fields are read as those of a Transformer.
-    needed = {"family": fields.pop("family")} if "family" in fields else {}
-    return st.fixed_dictionaries(needed, optional=fields)
+    # The family is never left out: without it, the other fields are read as those of a Transformer.
+    required = {"family": fields.pop("family")} if "family" in fields else {}
+    return st.fixed_dictionaries(required, optional=fields)
 
 
 RECIPES = settings_of(Recipe).map(make_recipe)
 
 
 @given(RECIPES)
-def test_toml_and_back_is_the_same_recipe(recipe: Recipe) -> None:
+def test_a_recipe_written_as_toml_and_read_back_is_the_same(recipe: Recipe) -> None:
     assert make_recipe(tomllib.loads(recipe_to_toml(recipe))) == recipe
 
 
@@ -96,7 +96,7 @@ def test_the_written_recipe_explains_every_setting(tmp_path: Path) -> None:
             assert lines[number - 1] != "# None"
 
 
-def test_settings_without_a_value_are_left_out() -> None:
+def test_settings_without_a_value_are_left_out_of_the_toml() -> None:
     text = recipe_to_toml(make_recipe())
     assert "minutes" not in tomllib.loads(text)["training"]
     assert tomllib.loads(text)["training"]["seed"] == 1
@@ -118,10 +118,10 @@ def test_none_means_not_set() -> None:
     assert recipe == make_recipe({"model": {"width": 64}})
 
 
-def test_the_given_settings_are_not_changed() -> None:
-    given_settings = {"model": {"width": 64}}
-    make_recipe(given_settings, **{"model.width": 128})
-    assert given_settings == {"model": {"width": 64}}
+def test_make_recipe_does_not_change_its_argument() -> None:
+    settings = {"model": {"width": 64}}
+    make_recipe(settings, **{"model.width": 128})
+    assert settings == {"model": {"width": 64}}
 
 
 def test_all_errors_are_reported_at_once() -> None:
@@ -139,7 +139,7 @@ def test_all_errors_are_reported_at_once() -> None:
     assert "Received: 'soon'" in message
     assert "text.kind: " in message
     assert "'unigram' or 'bpe'" in message
-    assert len(message.splitlines()) == 6
+    assert len(message.splitlines()) == 6  # a heading and five errors
 
 
 def test_a_mechanism_without_its_name_is_refused() -> None:
@@ -147,7 +147,7 @@ def test_a_mechanism_without_its_name_is_refused() -> None:
         make_recipe({"model": {"cross_attention": {"knd": "scaled-dot"}}})
 
 
-def test_a_name_unlike_any_known_one_gets_no_suggestion() -> None:
+def test_a_name_unlike_any_known_name_gets_no_suggestion() -> None:
     with pytest.raises(RecipeError) as caught:
         make_recipe(**{"model.zzz": 1})
     assert str(caught.value).endswith("model.zzz: there is no such setting.")
@@ -177,8 +177,8 @@ def test_a_recipe_cannot_be_changed() -> None:
         make_recipe().training.seed = 2  # type: ignore[misc]
 
 
-def test_a_missing_recipe_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="no recipe at"):
+def test_the_error_for_a_missing_recipe_names_its_path(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"no recipe at .*recipe\.toml"):
         read_recipe(tmp_path / "recipe.toml")
 
 

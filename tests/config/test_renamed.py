@@ -24,7 +24,7 @@ from jumok.errors import RecipeError, RenamedSettingWarning
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Settings of a recipe; the others are options of a mechanism.
+# Settings of a recipe. The other renamed settings are options of a mechanism.
 RENAMED_RECIPE_SETTINGS = [
     (old, new) for old, new in RENAMED_SETTINGS.items() if not old.startswith("luong-location.")
 ]
@@ -54,9 +54,8 @@ def test_every_new_name_exists_and_no_old_one_does() -> None:
 
 @pytest.mark.parametrize(("old", "new"), RENAMED_RECIPE_SETTINGS)
 def test_an_old_name_sets_the_new_one_and_warns_once(old: str, new: str) -> None:
-    value = {"training.ema": 0.5, "search.longest": 2.5}.get(old, 64)
-    if old == "training.average":
-        value = 3
+    # A value that the setting accepts: 64, unless the setting has a lower maximum.
+    value = {"training.ema": 0.5, "search.longest": 2.5, "training.average": 3}.get(old, 64)
     section, _, name = old.partition(".")
     message = f"^{old} is now {new}; the old name works until 1.0.$"
     with pytest.warns(RenamedSettingWarning, match=message) as as_override:
@@ -76,7 +75,7 @@ def test_an_old_option_of_a_mechanism_warns() -> None:
     assert other.model.cross_attention.options == {"longest": 300}  # type: ignore[union-attr]
 
 
-def test_an_old_name_in_python_warns() -> None:
+def test_an_old_name_as_an_argument_of_a_settings_class_warns() -> None:
     with pytest.warns(RenamedSettingWarning, match=r"training\.warmup is now"):
         assert TrainingSettings(warmup=3).warmup_steps == 3  # type: ignore[call-arg]
     with pytest.warns(RenamedSettingWarning, match=r"search\.no_repeat is now"):
@@ -104,7 +103,8 @@ def test_stored_settings_are_read_without_a_warning(tmp_path: Path) -> None:
     assert has_the_stored_values(make_recipe(read_recipe(tmp_path / "recipe.toml")))
 
 
-def test_a_run_is_continued_under_either_name() -> None:
+def test_old_and_new_names_of_equal_values_are_no_difference() -> None:
+    """A run can therefore be continued under either name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RenamedSettingWarning)
         overrides = Overrides.from_settings(STORED_SETTINGS)

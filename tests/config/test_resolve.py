@@ -91,14 +91,14 @@ def test_only_overrides_can_differ_from_a_recipe() -> None:
     assert differences(Overrides(), stored) == []
 
 
-def test_with_settings_changes_only_the_given_settings() -> None:
+def test_with_settings_changes_no_other_settings() -> None:
     recipe = make_recipe(**{"training.minutes": 5, "model.cross_attention": {"kind": "bahdanau", "units": 8}})
     changed = with_settings(recipe, {"model.width": 64})
     assert flatten(changed) == {**flatten(recipe), "model.width": 64}
 
 
 def test_only_one_module_asks_pydantic_which_fields_were_set() -> None:
-    """`overrides.py` needs this for a `Recipe` of a caller. All other modules use `Overrides`."""
+    """`overrides.py` must know it of a `Recipe` that a caller passes. All other modules use `Overrides`."""
     options = re.compile("exclude_unset|model_fields_set|exclude_defaults")
     names = [path.name for path in SOURCES.rglob("*.py") if options.search(path.read_text(encoding="utf-8"))]
     assert names == ["overrides.py"]

@@ -80,7 +80,7 @@ def test_a_batch_of_several_pairs_never_exceeds_its_limits(
 def test_a_resumed_run_reads_the_same_batches_as_an_uninterrupted_run(
     lengths: list[tuple[int, int]], seed: int, batch_tokens: int, data: st.DataObject
 ) -> None:
-    stored = store_in_memory(lengths, (1.0, 0.7))
+    stored = store_in_memory(lengths, weights=(1.0, 0.7))
     uninterrupted = Batches(stored, batch_tokens=batch_tokens, seed=seed)
     end = 3 * uninterrupted.per_epoch
     order = [uninterrupted.pairs_of(position).tolist() for position in range(end)]
@@ -154,15 +154,15 @@ def test_a_whole_weight_repeats_each_pair_and_a_fraction_draws_pairs_evenly() ->
         counts.update(counts_in_epoch)
     rates = np.array([counts[pair] / epochs for pair in range(200, 400)])
     assert rates.mean() == pytest.approx(0.3)
-    assert np.abs(rates - 0.3).max() < 0.15  # five standard deviations
+    assert np.abs(rates - 0.3).max() < 0.15  # more than four standard deviations of 200 independent draws
 
 
 def test_a_tiny_weight_still_draws_one_pair_per_epoch() -> None:
     batches = Batches(store_in_memory([(3, 3)] * 4, (0.01,)), batch_tokens=100, seed=1)
-    assert [len(batch) for batch in pairs_of_epoch(batches, 0)] == [1]
+    assert [len(batch) for batch in pairs_of_epoch(batches, 0)] == [1]  # although 0.01 · 4 is less than one
 
 
-def test_the_position_of_a_batch_gives_its_epoch_and_invalid_numbers_are_refused() -> None:
+def test_the_position_of_a_batch_gives_its_epoch_and_invalid_arguments_are_refused() -> None:
     batches = Batches(store_in_memory(natural_lengths(300)), batch_tokens=100, seed=1)
     assert batches.epoch_of(batches.per_epoch - 1) == 0
     assert batches.epoch_of(batches.per_epoch) == 1
@@ -175,7 +175,7 @@ def test_the_position_of_a_batch_gives_its_epoch_and_invalid_numbers_are_refused
 def test_the_order_is_the_same_on_every_machine() -> None:
     """The expected order was recorded once. With another order, resumed runs would read other batches."""
     batches = Batches(store_in_memory([(n % 7 + 1, n % 5 + 1) for n in range(12)]), batch_tokens=16, seed=7)
-    assert pairs_of_epoch(batches, 3) == [[11, 1, 7], [0, 10, 5, 6], [2, 3], [8, 9], [4]]
+    assert pairs_of_epoch(batches, epoch=3) == [[11, 1, 7], [0, 10, 5, 6], [2, 3], [8, 9], [4]]
 
 
 # --- token sampling: the option `sampling` segments each sentence at random ---
@@ -205,7 +205,7 @@ def test_the_random_segmentation_of_a_batch_does_not_depend_on_the_batches_read_
     assert pairs[0] != pairs[1]
 
 
-def test_a_pair_is_segmented_differently_in_other_epochs_and_batches_keep_their_limits(
+def test_segmentations_differ_by_epoch_and_batches_keep_their_limits(
     tmp_path: Path,
 ) -> None:
     stored = store_with_text(tmp_path)
@@ -220,6 +220,7 @@ def test_a_pair_is_segmented_differently_in_other_epochs_and_batches_keep_their_
             batches.pairs_of(position).tolist(), batch.source_lengths.tolist(), strict=True
         ):
             lengths.setdefault(pair, set()).add(length)
+    # Of the 300 pairs, most have different lengths in different epochs.
     assert sum(len(pair_lengths) > 1 for pair_lengths in lengths.values()) > 200
 
 

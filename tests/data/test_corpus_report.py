@@ -116,7 +116,7 @@ def planted_corpora() -> tuple[list[Corpus], Corpus]:
 def test_the_report_counts_faults_and_shows_examples() -> None:
     corpora, test = planted_corpora()
     report = check_corpora(corpora, validation=[test])
-    assert report.pairs == 107
+    assert report.pairs == 107  # 100 good pairs, 4 more in the first corpus, 3 in the second
     counts = {fault.fault: fault.count for fault in report.faults}
     assert counts == {
         Fault.EMPTY: 1,
@@ -205,7 +205,7 @@ def test_rows_with_swapped_sides_are_found_without_languages(num_forward: int) -
     others = [Pair("Hello there.", "Guten Tag."), Pair("42", "42")]
     report = check_corpora([corpus_of_pairs([*forward, *backward, *others])])
     assert report.count(Fault.SWAPPED) == min(num_forward, 7)  # the rarer direction is the swapped one
-    assert report.kept == num_forward + 9  # swapped pairs are only reported
+    assert report.kept == num_forward + 9  # 7 backward, 2 others: swapped pairs are only reported
     [swapped] = [fault for fault in report.faults if fault.fault is Fault.SWAPPED]
     has_korean_source = swapped.examples[0].source.startswith("저것은")
     assert has_korean_source == (num_forward > 7)
@@ -226,7 +226,7 @@ def test_faults_can_be_tolerated() -> None:
     report = check_corpora(corpora, validation=[test], limits=limits)
     assert report.count(Fault.DUPLICATE) == 2
     assert Fault.DUPLICATE not in report.skipped
-    assert report.kept == 104
+    assert report.kept == 104  # of 107, without the pairs with the three other faults that skip
 
 
 texts = st.one_of(
@@ -280,7 +280,7 @@ def test_a_hash_set_behaves_like_a_set(blocks: list[list[int]]) -> None:
 def test_the_report_is_fast() -> None:
     """The goal is 40,000 pairs per second of processor time.
 
-    80,000 are usual. The test requires only 20,000, because the machine may be busy.
+    Usual are 80,000. The test requires only 20,000, because the machine may be busy.
     """
     generator = random.Random(1)
     vocabulary = ["".join(generator.choices("abcdefgéh", k=generator.randint(2, 9))) for _ in range(3000)]

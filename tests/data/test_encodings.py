@@ -1,4 +1,4 @@
-"""The error for a file in another encoding names the option that reads the file; no encoding is guessed."""
+"""The error for a file that is not UTF-8 names the encoding that fits; jumok never chooses one by itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FRENCH = "Où est l’élève qui a fini ses études ?"
 
 
 @pytest.mark.parametrize(
-    ("text", "written_as", "offered_encoding"),
+    ("text", "encoding", "offered_encoding"),
     [
         (KOREAN, "cp949", "cp949"),
         (KOREAN, "euc-kr", "cp949"),
@@ -48,10 +48,10 @@ FRENCH = "Où est l’élève qui a fini ses études ?"
     ],
 )
 def test_the_error_offers_the_encoding_that_reads_the_file(
-    tmp_path: Path, text: str, written_as: str, offered_encoding: str
+    tmp_path: Path, text: str, encoding: str, offered_encoding: str
 ) -> None:
     path = tmp_path / "pairs.tsv"
-    path.write_bytes("".join(f"I go {n} times.\t{text} {n}\n" for n in range(20)).encode(written_as))
+    path.write_bytes("".join(f"I go {n} times.\t{text} {n}\n" for n in range(20)).encode(encoding))
     with pytest.raises(DataError, match=r"is not UTF-8 text") as refusal:
         open_corpus(path)
     assert f"add --encoding {offered_encoding} (in Python: encoding={offered_encoding!r})." in str(
@@ -154,9 +154,9 @@ def test_bytes_that_fit_no_encoding_are_not_guessed() -> None:
 
 
 def test_korean_that_was_converted_from_latin1_is_mojibake(tmp_path: Path) -> None:
-    """Earlier versions advised converting any file from Latin-1.
+    """Earlier versions advised converting any file as if it were Latin-1.
 
-    A CP949 file that was converted from Latin-1 is recognised, even if its languages are not known.
+    A CP949 file that was converted in this way is recognised, even if its languages are not known.
     """
     broken = [KOREAN.encode("cp949").decode("latin1"), "그녀는 책을 읽는다.".encode("cp949").decode("latin1")]
     good = [

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def fake_store(source: NDArray[Any], target: NDArray[Any], corpora: list[StoredCorpus]) -> Any:
-    """Return a fake store that has the lengths of its sentences but no ids."""
+    """Return a fake store whose sentences have these numbers of tokens. It has no ids."""
 
     def side(lengths: NDArray[Any], ids: NDArray[Any]) -> Any:
         return SimpleNamespace(offsets=np.concatenate([[0], np.cumsum(lengths)]), ids=ids)
@@ -45,6 +45,7 @@ def test_permutations_of_other_keys_differ_and_look_random() -> None:
     first, second = (Permutation(10**9, (seed, 0, 0))(np.arange(100_000)) for seed in (1, 2))
     assert not np.array_equal(first, second)
     assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 0.02
+    # χ² of 100,000 numbers in 1,000 bins, 100 of them expected per bin, divided by the number of bins.
     bins = np.bincount(first // 10**6, minlength=1000)
     assert ((bins - 100) ** 2 / 100).sum() / 1000 == pytest.approx(1, abs=0.2)
 
@@ -82,7 +83,7 @@ def test_batches_of_a_store_in_feistel_order_use_a_feistel_layout() -> None:
     lengths = np.arange(1, 200) % 17 + 1
     batches = Batches(fake_store(lengths, lengths, [StoredCorpus("a", 1.0, 0, 199)]), batch_tokens=64, seed=3)
     assert isinstance(batches._layout, FeistelLayout)
-    assert batches._layout.order.dtype == np.uint32
+    assert batches._layout.sorted_pairs.dtype == np.uint32  # four bytes per pair
     epochs = [
         np.concatenate([batches.pairs_of(epoch * batches.per_epoch + i) for i in range(batches.per_epoch)])
         for epoch in (0, 1)

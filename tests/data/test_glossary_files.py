@@ -91,8 +91,12 @@ def test_one_requested_language_decides_the_direction(
         ),
         ("a.tsv", "cat\t고양이\ndog\t\n", "Line 2 of .* has only one text: 'dog'"),
         ("a.md", "cat", "is not a glossary"),
-        ("a.tbx", "<tbx></tbx>", "Two languages are needed"),
-        ("a.tbx", tbx(TERMS, "termEntry", "langSet", "tig").replace("ko", "de"), "there are none in ko"),
+        ("a.tbx", "<tbx></tbx>", r"has no terms in en and ko\. Its languages: none\. Use a glossary that"),
+        (
+            "a.tbx",
+            tbx(TERMS, "termEntry", "langSet", "tig").replace("ko", "de"),
+            r"has no terms in ko\. Its languages: en \(3\), de \(3\)\. Use a glossary that",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -123,7 +127,7 @@ def test_the_advice_for_swapped_languages_depends_on_the_file(
 
 
 @pytest.mark.parametrize("header", ["ko\ten\tnotes", "ko\ten\t"])
-def test_a_header_that_follows_the_advice_turns_a_table_with_notes_around(
+def test_a_swapped_table_with_notes_is_read_after_its_header_follows_the_advice(
     tmp_path: Path, header: str
 ) -> None:
     path = tmp_path / "terms.tsv"
@@ -133,13 +137,13 @@ def test_a_header_that_follows_the_advice_turns_a_table_with_notes_around(
 
 
 @pytest.mark.parametrize("text", ["cat\t개\n", "cat\t고양이\ndog\t강아지\n"])
-@pytest.mark.parametrize("written_as", ["utf-8", "cp949"])
+@pytest.mark.parametrize("encoding", ["utf-8", "cp949"])
 def test_a_glossary_may_be_utf_8_beside_a_text_in_another_encoding(
-    tmp_path: Path, text: str, written_as: str
+    tmp_path: Path, text: str, encoding: str
 ) -> None:
     """`--encoding cp949` is the encoding of the text, such as old subtitles. The glossary may be in UTF-8."""
     path = tmp_path / "terms.tsv"
-    path.write_bytes(text.encode(written_as))
+    path.write_bytes(text.encode(encoding))
     terms = read_glossary(path, source_language="en", target_language="ko", encoding="cp949").terms
     assert terms == dict(line.split("\t") for line in text.splitlines())
 
@@ -148,6 +152,13 @@ def test_a_few_terms_in_the_other_script_are_not_taken_for_swapped_columns(tmp_p
     path = tmp_path / "terms.tsv"
     path.write_text("카카오톡\tKakaoTalk\nstudent\t수강생\nGalaxy\tGalaxy\n", encoding="utf-8")
     assert len(read_glossary(path, source_language="en", target_language="ko").terms) == 3
+
+
+def test_a_term_base_with_one_language_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.tbx"
+    path.write_text(tbx(TERMS, "termEntry", "langSet", "tig").replace('"ko"', '"en"'), encoding="utf-8")
+    with pytest.raises(DataError, match=r"has terms in: en \(3\)\. A glossary needs terms in two languages"):
+        read_glossary(path)
 
 
 def test_a_missing_glossary_is_an_error(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from jumok.types import Pair
 
 
 @given(st.lists(st.integers(0, 60), max_size=200), st.integers(0, 30))
-def test_no_more_than_requested_or_a_tenth_is_held_out_and_no_source_is_in_both_sets(
+def test_at_most_the_requested_pairs_and_a_tenth_are_held_out_and_no_source_is_in_both_sets(
     sources: list[int], count: int
 ) -> None:
     pairs = [
@@ -33,7 +33,7 @@ def test_exactly_the_requested_number_of_distinct_sources_is_held_out() -> None:
     assert sum(pair in many for pair in pairs) == 500  # a tenth of all pairs
 
 
-def test_the_hold_out_ignores_the_order_and_changes_little_with_added_pairs() -> None:
+def test_the_hold_out_ignores_the_order_and_changes_little_if_pairs_are_added() -> None:
     pairs = [Pair(f"Sentence {n}.", "x") for n in range(3000)]
     hold_out = choose_hold_out(pairs, count=100)
     assert choose_hold_out(pairs[::-1], count=100) == hold_out
@@ -65,6 +65,7 @@ def test_copies_of_a_sentence_have_the_same_key(one: str, other: str) -> None:
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_the_fast_path_for_ascii_gives_the_same_key(text: str) -> None:
+    """With an é at the end, `sentence_key` does not take the fast path."""
     assert sentence_key(f"{text} é") == f"{sentence_key(text)} é".strip()
 
 

@@ -41,18 +41,18 @@ def test_15_per_cent_of_the_tokens_are_chosen_and_80_per_cent_of_these_are_maske
     batch = mask_batch(plain)
     text, labels = plain.target[:, 1:], batch.target[:, 1:]
     chosen = labels != PAD
-    assert torch.equal(chosen.sum(dim=1), torch.full((400,), 6))  # 15 % of 40
+    assert torch.equal(chosen.sum(dim=1), torch.full((400,), 6))  # in each of 400 rows, 15 % of 40 tokens
     assert torch.equal(labels[chosen], text[chosen])
     assert torch.equal(batch.source[~chosen], text[~chosen])  # tokens that are not chosen stay
     masked = (batch.source[chosen] == UNKNOWN).double().mean()  # <unk> is the mask token
     stayed = (batch.source[chosen] == text[chosen]).double().mean()
     assert float(masked) == pytest.approx(0.8, abs=0.03)
     assert float(stayed) == pytest.approx(0.1, abs=0.03)
-    assert int(batch.source.min()) >= UNKNOWN
+    assert int(batch.source.min()) >= UNKNOWN  # the lowest id: the rows have no padding
     assert int(batch.source.max()) < VOCAB_SIZE
 
 
-def test_every_token_of_a_sentence_is_chosen_equally_often() -> None:
+def test_tokens_at_every_position_are_chosen_equally_often() -> None:
     chosen = (mask_batch(plain_batch(4000, 20)).target[:, 1:] != PAD).double().mean(dim=0)
     assert chosen[-1] == 0  # </s> is never masked
     torch.testing.assert_close(chosen[:-1], torch.full((20,), 0.15, dtype=torch.double), atol=0.03, rtol=0)
@@ -73,7 +73,7 @@ def test_a_masked_batch_depends_only_on_the_seed_and_the_position_of_the_batch(t
     tokenizers = FakeTokenizerPair()
     store = write_store(tmp_path / "data", [CorpusPairs("text", pairs)], tokenizers, max_tokens=50)
     assert len(store) == 40
-    assert store.source_lengths.tolist() == [1] * 40
+    assert store.source_lengths.tolist() == [1] * 40  # </s>
 
     def make_batches(seed: int) -> MaskedBatches:
         return MaskedBatches(store, batch_tokens=64, seed=seed, tokenizers=tokenizers)

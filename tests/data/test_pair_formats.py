@@ -67,7 +67,7 @@ def test_the_units_of_a_tmx_are_pairs_in_either_direction(tmp_path: Path) -> Non
     assert (corpus.source_language, corpus.target_language) == ("en", "ko")
     assert list(corpus.numbered_pairs()) == [(3, SAVE), (4, OPEN)]
     pairs, dropped = read(corpus)
-    assert dropped == {"unit without both languages": 1}
+    assert dropped == {"unit without one of the two languages": 1}
     swapped = open_corpus(tmp_path / "memory.tmx", source="ko")
     assert next(swapped.pairs()) == Pair(SAVE.target, SAVE.source)
     [as_argument] = open_corpora([str(tmp_path / "memory.tmx")], source="en", target="ko")
@@ -75,40 +75,43 @@ def test_the_units_of_a_tmx_are_pairs_in_either_direction(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("encoding", "declared"),
+    ("encoding", "declared_encoding"),
     [
         ("utf-16", "UTF-16"),
         ("utf-16-le", "UTF-16"),
         ("utf-8-sig", "UTF-8"),
         ("cp949", "EUC-KR"),
-        ("utf-8", "UTF-16"),
+        ("utf-8", "UTF-16"),  # a wrong declaration, which is recognised
     ],
 )
-def test_a_tmx_is_read_in_the_encoding_that_it_declares(tmp_path: Path, encoding: str, declared: str) -> None:
-    declaration = f'<?xml version="1.0" encoding="{declared}"?>'
+def test_a_tmx_is_read_in_the_encoding_that_it_declares(
+    tmp_path: Path, encoding: str, declared_encoding: str
+) -> None:
+    declaration = f'<?xml version="1.0" encoding="{declared_encoding}"?>'
     content = tmx(tuv("en", "Save now.") + tuv("ko", "지금 저장하세요."), declaration=declaration)
     assert list(corpus_at(tmp_path / "m.tmx", content.encode(encoding)).pairs()) == [SAVE]
 
 
-@pytest.mark.parametrize("declared", ["no-such", "hex", "base64", "rot13", "bz2"])
-def test_an_xml_encoding_that_is_no_text_encoding_is_refused(tmp_path: Path, declared: str) -> None:
+@pytest.mark.parametrize("name", ["no-such", "hex", "base64", "rot13", "bz2"])
+def test_an_xml_encoding_that_is_no_text_encoding_is_refused(tmp_path: Path, name: str) -> None:
     """Some codecs of Python are not encodings of text: hex, for example, converts bytes to bytes."""
-    content = tmx(tuv("en", "a"), declaration=f'<?xml version="1.0" encoding="{declared}"?>')
-    with pytest.raises(DataError, match=rf"m\.tmx declares the encoding '{declared}', which jumok does not"):
+    content = tmx(tuv("en", "a"), declaration=f'<?xml version="1.0" encoding="{name}"?>')
+    with pytest.raises(DataError, match=rf"m\.tmx declares the encoding '{name}', which jumok does not"):
         corpus_at(tmp_path / "m.tmx", content)
 
 
-@pytest.mark.parametrize(("declared", "encoding"), [("utf-8", ""), ("euc-kr", "utf-8")])
-def test_xml_that_cannot_be_decoded_is_refused_with_its_encoding(
-    tmp_path: Path, declared: str, encoding: str
+@pytest.mark.parametrize(("declared_encoding", "option"), [("utf-8", ""), ("euc-kr", "utf-8")])
+def test_xml_that_cannot_be_decoded_is_refused_with_the_encoding(
+    tmp_path: Path, declared_encoding: str, option: str
 ) -> None:
-    content = tmx(tuv("ko", "저장"), declaration=f'<?xml version="1.0" encoding="{declared}"?>')
+    """The XML is CP949. The option `encoding` takes precedence over the encoding that the XML declares."""
+    content = tmx(tuv("ko", "저장"), declaration=f'<?xml version="1.0" encoding="{declared_encoding}"?>')
     with pytest.raises(DataError, match=r"m\.tmx is not utf-8 text: invalid start byte near byte \d+\. Give"):
-        corpus_at(tmp_path / "m.tmx", content.encode("cp949"), encoding=encoding)
+        corpus_at(tmp_path / "m.tmx", content.encode("cp949"), encoding=option)
 
 
 def test_forbidden_characters_are_dropped_and_counted_even_at_the_end(tmp_path: Path) -> None:
-    content = tmx(tuv("en", "Save&#1; now.") + tuv("ko", SAVE.target)).rstrip() + "&#0;"
+    content = tmx(tuv("en", "Save&#1; now.\x02") + tuv("ko", SAVE.target)).rstrip() + "&#0;"
     assert read(corpus_at(tmp_path / "m.tmx", content)) == ([SAVE], {"character that XML forbids": 3})
 
 
@@ -146,15 +149,18 @@ def test_a_tmx_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) ->
         open_corpus(tmp_path / "m.tmx", source="de", target="en", columns="1,2")
     with pytest.raises(DataError, match=r"units are in en \(1\).*en-US and en-GB count as one"):
         corpus_at(tmp_path / "n.tmx", tmx(tuv("en-US", "a") + tuv("en-GB", "b")))
+    with pytest.raises(DataError, match="XML, but not TMX"):
+        corpus_at(tmp_path / "o.tmx", "<html><body/></html>")
+    with pytest.raises(DataError, match=r"not well-formed XML: .* on line 4"):
+        corpus_at(tmp_path / "p.tmx", tmx(tuv("en", "a") + tuv("ko", "b"), "<seg>")[:-20])
+
+
+def test_a_requested_language_may_first_occur_far_into_a_tmx(tmp_path: Path) -> None:
     # The reader looks for languages in the first 1,000 units, and further if a requested language is missing.
     korean_after_1200_units = tmx(*[tuv("en", "a") + tuv("de", "b")] * 1200, tuv("en", "a") + tuv("ko", "c"))
     assert list(corpus_at(tmp_path / "q.tmx", korean_after_1200_units, source="en", target="ko").pairs()) == [
         Pair("a", "c")
     ]
-    with pytest.raises(DataError, match="XML, but not TMX"):
-        corpus_at(tmp_path / "o.tmx", "<html><body/></html>")
-    with pytest.raises(DataError, match=r"not well-formed XML: .* on line 4"):
-        corpus_at(tmp_path / "p.tmx", tmx(tuv("en", "a") + tuv("ko", "b"), "<seg>")[:-20])
 
 
 @pytest.mark.medium
@@ -240,6 +246,12 @@ def test_only_the_translated_segments_of_an_xliff_unit_are_pairs(tmp_path: Path)
         assert pairs == [SAVE, Pair("One.", "하나.")]
 
 
+def test_an_xliff_unit_whose_segments_are_all_untranslated_is_counted(tmp_path: Path) -> None:
+    content = XLIFF_12.replace(">하나.<", "><").replace(">둘.</mrk>", "></mrk> text outside the segments")
+    pairs, dropped = read(corpus_at(tmp_path / "a.xlf", content))
+    assert (pairs, dropped["unit without a translation"]) == ([SAVE], 3)
+
+
 def test_an_xliff_segment_without_an_id_belongs_to_the_whole_unit(tmp_path: Path) -> None:
     marked = re.sub(r' mid="\d"', "", XLIFF_12).replace(">하나.<", "><g>하나.</g><")
     pairs, _ = read(corpus_at(tmp_path / "a.xlf", marked))
@@ -314,6 +326,11 @@ def test_the_entries_of_a_po_are_pairs_and_dropped_entries_are_counted(tmp_path:
     assert dropped == {"fuzzy entry": 1, "entry without a translation": 1, "obsolete entry": 1}
     in_cp949 = PO.replace("UTF-8", "EUC-KR").encode("cp949")
     assert list(corpus_at(tmp_path / "old.po", in_cp949).pairs()) == pairs
+
+
+def test_the_fuzzy_flag_of_an_obsolete_po_entry_does_not_drop_the_next_entry(tmp_path: Path) -> None:
+    content = '#, fuzzy\n#~ msgid "Old."\n#~ msgstr "옛."\n\nmsgid "Open it."\nmsgstr "여세요."\n'
+    assert read(corpus_at(tmp_path / "ko.po", content)) == ([OPEN], {"obsolete entry": 1})
 
 
 def test_every_plural_form_of_a_po_entry_is_a_pair(tmp_path: Path) -> None:
@@ -528,6 +545,13 @@ def test_a_wrong_choice_of_columns_is_refused(tmp_path: Path, options: dict[str,
         corpus_at(tmp_path / "wide.csv", WIDE, **options)
 
 
+def test_a_name_of_two_columns_is_refused_with_their_numbers(tmp_path: Path) -> None:
+    content = "en,en,ko\nSave.,Save now.,지금 저장하세요.\n"
+    with pytest.raises(DataError, match=r"has 2 columns for 'en': 1 and 2\. Choose by number: --columns 1,2"):
+        corpus_at(tmp_path / "wide.csv", content, columns="en,ko")
+    assert list(open_corpus(tmp_path / "wide.csv", columns="2,3").pairs()) == [SAVE]
+
+
 def test_a_row_of_another_width_is_refused(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path / "wide.csv", WIDE + "k3,Hi, you.,안녕.,\n", columns="2,3")
     with pytest.raises(DataError, match=r"Line 4 of .* has 5 columns\. The first line has 4\."):
@@ -549,6 +573,8 @@ def test_old_mac_line_ends_are_read_and_counted(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path / "mac.tsv", "Save now.\t지금 저장하세요.\rOpen it.\t여세요.\r")
     assert list(corpus.numbered_pairs()) == [(1, SAVE), (2, OPEN)]
     assert read(corpus)[1] == {"old Mac line end": 2}
+    unfinished = corpus_at(tmp_path / "mac.tsv", "Save now.\t지금 저장하세요.\rOpen it.\t여세요.")
+    assert read(unfinished) == ([SAVE, OPEN], {"old Mac line end": 1, "no final newline": 1})
 
 
 # --- files written by other tools ---
@@ -651,6 +677,16 @@ def test_hostile_files_are_refused_quickly_in_little_memory(tmp_path: Path, name
     assert peak < 100e6
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_is_refused_if_its_method_could_expand_a_few_bytes_to_gigabytes(
+    tmp_path: Path, method: int
+) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as archive:
+        archive.writestr("x.tsv", "a\tb\n")
+    with pytest.raises(DataError, match=r"x\.tsv in .*a\.zip is compressed with a method other than deflate"):
+        open_corpus(tmp_path / "a.zip")
+
+
 def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
     """For any damage, the only error that a reader raises is a DataError."""
     generator = random.Random(1)
@@ -723,7 +759,10 @@ def test_an_archive_with_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("gap", [" " * 60_000, " \0" + " " * 60_000])
 def test_spaces_in_a_segment_take_linear_time(gap: str) -> None:
-    """In an earlier version, 20,000 spaces took 0.3 seconds, and 40,000 spaces four times as long."""
+    """In an earlier version, 20,000 spaces took 0.3 seconds, and 40,000 spaces four times as long.
+
+    Each part of `gap`, separated by "\\0", is followed by an inline code.
+    """
     segment = SegmentText()
     segment.add("a")
     for piece in gap.split("\0"):

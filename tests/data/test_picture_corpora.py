@@ -39,8 +39,8 @@ def test_the_sub_folder_is_the_class(tmp_path: Path) -> None:
     pairs = [pair for _, pair in corpus.numbered_pairs(dropped)]
     assert corpus.pictures
     assert [pair.target for pair in pairs] == ["left"] * 3 + ["right"] * 3
-    assert dropped == {"file that is not a picture": 2}
-    assert median_side_and_grey(pairs) == (8, True)
+    assert dropped == {"file that is not a picture": 2}  # notes.txt and ._a.jpg
+    assert median_side_and_grey(pairs) == (8, True)  # as `write_classes` draws them
 
 
 def test_captions_have_a_language_and_regions(tmp_path: Path) -> None:
@@ -144,7 +144,10 @@ def test_captions_in_two_languages_are_not_mixed_and_a_weight_is_read(tmp_path: 
 
 
 def test_copies_of_a_picture_are_found_by_content(tmp_path: Path) -> None:
-    """A copy of a picture under another name is a duplicate. A copy in the validation set is a leak."""
+    """A copy of a picture under another name is a duplicate. A copy in the validation set is a leak.
+
+    Each class has the pictures 000.png and 001.png. Both 000.png are also in the validation set.
+    """
     folder = write_classes(tmp_path / "train", 2)
     write_picture(folder / "left" / "copy.png", half_bright("left", 0))
     valid = write_classes(tmp_path / "valid", 1)
@@ -161,12 +164,12 @@ def test_a_batch_has_the_patches_of_its_pictures(tmp_path: Path) -> None:
     pictures, classes = PictureTokenizer(size=8, patch_size=4, channels=1), ClassNames(["left", "right"])
     tokenizers = TokenizerPair(pictures, classes, shared=False)
     store = write_store(tmp_path / "data", [CorpusPairs("halves", pairs)], tokenizers, max_tokens=1)
-    assert store.source_lengths.tolist() == [4] * 8
+    assert store.source_lengths.tolist() == [4] * 8  # eight pictures of (8 / 4)² patches
     batches = ClassBatches(store, batch_tokens=8, seed=1)
     used_indices = []
     for position in range(batches.per_epoch):
         batch, indices = batches.batch(position), batches.pairs_of(position)
-        assert batch.source.shape[1:] == (4, 16)
+        assert batch.source.shape[1:] == (4, 16)  # 4 patches of 4² pixels
         assert batch.target is not None
         for row, index in enumerate(indices.tolist()):
             assert np.array_equal(batch.source[row].numpy(), pictures.encode(pairs[index].source))

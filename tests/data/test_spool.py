@@ -32,7 +32,7 @@ GERMAN_WORDS = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "ach
 
 
 def write_corpus(path: Path, count: int, seed: int = 1) -> Path:
-    """Write pairs with faults of six kinds, duplicates across the file, and odd characters."""
+    """Write pairs with faults of six kinds, duplicates across the file, capitals and an emoji."""
     generator = random.Random(seed)
     lines = []
     for _ in range(count):
@@ -93,24 +93,25 @@ def test_a_spool_keeps_what_one_process_keeps(corpora: list[Corpus], tmp_path: P
 def test_sentences_and_store_are_the_same_with_and_without_a_spool(
     corpora: list[Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = read_sentences(corpora, [], held_out_pairs=50)
-    monkeypatch.setattr(spool_module, "MIN_SPOOLED_BYTES", 1)
+    without_spool = read_sentences(corpora, [], held_out_pairs=50)
     # Words are counted in a sample of the pairs. With and without a spool, the sample must be the same.
     monkeypatch.setattr(corpus_reader, "SAMPLE_PAIRS", 100)
     with_small_sample = read_sentences(corpora, [], held_out_pairs=50)
-    spooled = read_sentences(corpora, [], held_out_pairs=50, work=tmp_path / "work")
-    assert spooled.spool is not None
-    assert plain.spool is None
-    assert spooled.fingerprint == plain.fingerprint
-    assert spooled.validation_pairs == plain.validation_pairs
-    assert spooled.skipped == plain.skipped
-    assert list(spooled.pairs()) == list(plain.pairs())
-    assert with_small_sample.facts == spooled.facts
-    sources, targets = zip(*((pair.source, pair.target) for pair in plain.pairs()), strict=True)
+    monkeypatch.setattr(spool_module, "MIN_SPOOLED_BYTES", 1)
+    with_spool = read_sentences(corpora, [], held_out_pairs=50, work=tmp_path / "work")
+    assert with_spool.spool is not None
+    assert without_spool.spool is None
+    assert with_small_sample.spool is None
+    assert with_spool.fingerprint == without_spool.fingerprint
+    assert with_spool.validation_pairs == without_spool.validation_pairs
+    assert with_spool.skipped == without_spool.skipped
+    assert list(with_spool.pairs()) == list(without_spool.pairs())
+    assert with_small_sample.facts == with_spool.facts
+    sources, targets = zip(*((pair.source, pair.target) for pair in without_spool.pairs()), strict=True)
     tokenizers = train_tokenizers(sources, targets, TextSettings(), 300)
     stores = [
         write_store(tmp_path / name, sentences.corpus_pairs(), tokenizers, max_tokens=12, store_text=True)
-        for name, sentences in (("plain", plain), ("spooled", spooled))
+        for name, sentences in (("without", without_spool), ("with", with_spool))
     ]
     assert stores[0].fingerprint == stores[1].fingerprint  # the same bytes in every file
     assert stores[0].corpora == stores[1].corpora
@@ -119,7 +120,7 @@ def test_sentences_and_store_are_the_same_with_and_without_a_spool(
 
 
 @pytest.mark.medium
-def test_a_run_reads_its_files_once(
+def test_a_run_with_a_spool_reads_its_files_once(
     corpora: list[Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spool_module, "MIN_SPOOLED_BYTES", 1)

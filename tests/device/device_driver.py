@@ -122,7 +122,7 @@ def set_dropout(model: Model, probability: float) -> None:
 def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
     worker = make_worker(model, batch)
     model.train()
-    worker._compute_gradients(1, part=0, parts=1)
+    worker._compute_gradients(1, part=0, num_parts=1)
     return [p.grad.cpu() for p in model.parameters() if p.grad is not None]
 
 

@@ -70,7 +70,7 @@ def test_bf16_does_not_work_if_the_child_process_crashes() -> None:
 
 
 def test_bf16_does_not_work_if_the_child_process_fails_or_is_inexact() -> None:
-    assert probe_bf16("raise ValueError('no bf16')").reason == "a product in bf16 fails (ValueError: no bf16)"
+    assert probe_bf16("raise ValueError('no bf16')").reason == "the test of bf16 fails (ValueError: no bf16)"
     wrong = probe_bf16('print(\'{"speed_up": 2.0, "error": 0.5}\')')
     assert (wrong.works, wrong.reason) == (False, "products in bf16 are wrong by 50%")
     slow = probe_bf16('print(\'{"speed_up": 1.1, "error": 0.001}\')')

@@ -4,11 +4,13 @@ This program runs in a separate environment with transformers, torch, sentencepi
 `run`, ctranslate2. The environment does not need jumok:
 
     python foreign_toolkits.py make OUT PAIRS.tsv [--size tiny]     write five models, as folders and as zips
-    python foreign_toolkits.py answer OUT PAIRS.tsv                 compute with the toolkit of each model
+    python foreign_toolkits.py answer OUT PAIRS.tsv                 compute with the toolkits, as JSON
     python foreign_toolkits.py run EXPORT PAIRS.tsv                 compute with an export of jumok
 
-The tiny models and their answers (--lines 20) are stored beside the tests. test_foreign_toolkits.py makes the
-full models if JUMOK_TOOLKITS is the path of the environment's Python.
+The models are classic and tc-big of transformers, marian (the weights of classic in Marian's format, without
+answers of its own), and marian-trained and marian-built-in, which Marian trains. The tiny models and their
+answers (--lines 20) are stored beside the tests. test_foreign_toolkits.py makes the full models if
+JUMOK_TOOLKITS is the path of the environment's Python.
 """
 
 from __future__ import annotations
@@ -98,7 +100,8 @@ def write_tokenizer(
 def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, rule: str, steps: int) -> Any:
     """Write a MarianMT model, and return its weights, vocabulary and config.
 
-    The model is trained a little, so that its searches end.
+    `style` is "classic" or "tc-big", two generations of OPUS-MT. The model is trained a little, so that its
+    searches end.
     """
     import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
@@ -133,8 +136,8 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
     tokenizer = MarianTokenizer.from_pretrained(folder)
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0)
     order = torch.randint(len(rows), (steps, 32), generator=torch.Generator().manual_seed(2))
-    for step, chosen in enumerate(order.tolist()):
-        pairs = [rows[index] for index in chosen]
+    for step, indices in enumerate(order.tolist()):
+        pairs = [rows[index] for index in indices]
         batch = tokenizer(
             [p[0] for p in pairs], text_target=[p[1] for p in pairs], return_tensors="pt", padding=True
         )
@@ -173,7 +176,10 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
 def write_marian(
     folder: Path, state: dict[str, Any], vocabulary: dict[str, int], config: Any, tokenizer: Path
 ) -> None:
-    """Write these weights in the layout of an OPUS-MT zip, without <pad>, which Marian does not have."""
+    """Write these weights in the layout of an OPUS-MT zip, without <pad>, which Marian does not have.
+
+    `tokenizer` is the folder of the SentencePiece models. preprocess.sh would create a file, if it were run.
+    """
     import numpy
 
     folder.mkdir(parents=True)
@@ -295,8 +301,9 @@ def pack(folder: Path) -> None:
 
 
 def make(out: Path, pairs: Path, size: str) -> None:
+    # Line 0 is the header.
     rows = [line.split("\t")[:2] for line in pairs.read_text(encoding="utf-8").splitlines()[1:2001]]
-    rule, steps = ("identity", 300) if size == "tiny" else ("nmt_nfkc", 300)
+    rule, steps = "identity" if size == "tiny" else "nmt_nfkc", 300
     for style in ("classic", "tc-big"):
         state, vocabulary, config = make_marian_mt(out / style, rows, size, style, rule, steps)
         if style == "classic":
@@ -308,7 +315,9 @@ def make(out: Path, pairs: Path, size: str) -> None:
 
 
 def answer_transformers(folder: Path, rows: list[list[str]], num_lines: int) -> dict[str, Any]:
-    """Return the tokens of every line, the logits of a few pairs, and translations of the first 40 lines."""
+    """Return the tokens of the first `num_lines` sources and of `ODD_TEXTS`, the logits of four pairs, and
+    translations of at most 40 sources.
+    """
     import torch
     from transformers import AutoModelForSeq2SeqLM, MarianTokenizer
 
@@ -329,13 +338,13 @@ def answer_transformers(folder: Path, rows: list[list[str]], num_lines: int) -> 
             begin = torch.tensor([[model.config.decoder_start_token_id, *ids]])
             logits = model(**batch, decoder_input_ids=begin).logits[0][:, columns]
         answers["logits"].append([source, target, [[round(x, 6) for x in row] for row in logits.tolist()]])
-    chosen = [row[0] for row in rows[: min(num_lines, 40)]]
+    sources = [row[0] for row in rows[: min(num_lines, 40)]]
     for name, options in {
         "greedy": {"num_beams": 1},
         "beam": {"num_beams": 4, "early_stopping": True},
     }.items():
         with torch.inference_mode():
-            batch = tokenizer(chosen, return_tensors="pt", padding=True)
+            batch = tokenizer(sources, return_tensors="pt", padding=True)
             generated = model.generate(**batch, max_length=MAX_TOKENS + 2, **options).tolist()
         special = {tokenizer.pad_token_id, tokenizer.eos_token_id}
         answers[name] = [
@@ -347,7 +356,8 @@ def answer_transformers(folder: Path, rows: list[list[str]], num_lines: int) -> 
 def answer_marian(folder: Path, rows: list[list[str]], *, built_in: bool) -> dict[str, Any]:
     """Return Marian's translations of 30 lines, and the log-probability of each token.
 
-    The translations are tokens separated by spaces, unless `built_in` is true.
+    If `built_in` is true, Marian tokenizes, and the translations are texts. Otherwise, they are tokens
+    separated by spaces.
     """
     import sentencepiece
     from pymarian import Translator

@@ -1,4 +1,4 @@
-"""The commands that take a model, except `clean` and `serve`, are called with imported and foreign models."""
+"""Commands and functions work with an imported model. Messages name the command that imports a model."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_explain_attention_and_align_work_with_an_imported_model(model: Path, tm
     assert maps["cross"].keys[0] == ">>ko<<"
     assert maps["cross"].weights.sum(axis=-1) == pytest.approx(1, abs=1e-5)
     alignment = translator.align(source, "나는 집에 간다.")
-    assert {link[0] for link in alignment.sure} <= set(range(4))
+    assert {link[0] for link in alignment.sure} <= set(range(4))  # the source has four words
 
 
 def test_look_evaluate_shortlist_and_info_work_with_an_imported_model(

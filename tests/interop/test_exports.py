@@ -65,7 +65,8 @@ def test_a_model_is_unchanged_after_export_to_hugging_face_and_import(
         assert imported_card.corpora == card.corpora
 
 
-def test_a_model_with_learned_positions_is_unchanged_and_its_export_has_their_number(tmp_path: Path) -> None:
+def test_a_model_with_learned_positions_is_unchanged_and_its_export_limits_the_length(tmp_path: Path) -> None:
+    """`learned_positions_model` makes a model with 40 positions."""
     folder = learned_positions_model(tmp_path / "model")
     export_model(folder, tmp_path / "out", "huggingface")
     config = json.loads((tmp_path / "out" / "config.json").read_text())
@@ -100,7 +101,7 @@ def test_an_export_that_was_trained_further_keeps_its_biases_and_loses_its_score
         ("decoder-only", "model.family = decoder-only"),
         ("transformer-rotary-restricted", "model.encoder_attention = restricted"),
         ("transformer-alibi-location", "location"),
-        ("transformer-linear-batch", "model.encoder_attention = efficient"),
+        ("transformer-linear-batch", "model.encoder_attention = efficient"),  # its decoder is linear
         ("transformer-relative-keys", "model.positions = relative-keys"),
         ("transformer-post-learned", "model.tied = false"),
         ("language-model", "plain text"),

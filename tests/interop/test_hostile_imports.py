@@ -24,7 +24,7 @@ import torch
 
 import jumok
 from jumok.errors import JumokError, ModelFolderError, StorageError
-from jumok.interop import import_worker
+from jumok.interop import import_worker, importing
 from jumok.interop.conversion import ImportChoices
 from jumok.interop.exporting import export_model
 from jumok.interop.flat_yaml import parse_settings, parse_vocabulary
@@ -69,7 +69,7 @@ def edit_json(path: Path, **values: Any) -> None:
         ({"decoder_start_token_id": 10**6}, "ids up to"),
         ({"decoder_start_token_id": -1}, "decoder_start_token_id"),
         ({"model_type": "t5"}, '"t5"'),
-        ({"model_type": None}, "missing"),
+        ({"model_type": None}, "has no model_type"),
         ({"activation_function": "gelu_new"}, "gelu_new"),
         ({"normalize_before": True}, "normalize_before = True"),
         ({"normalize_embedding": True}, "norm on embeddings"),
@@ -209,7 +209,7 @@ def test_a_missing_vocabulary_that_decoder_yml_names_is_refused(vocabularies: st
         (None, r"no decoder\.yml names its weights, and there are 2 \.npz"),
     ],
 )
-def test_unnamed_or_missing_weights_are_refused_with_the_reason(
+def test_weights_that_decoder_yml_does_not_name_or_that_are_missing_are_refused(
     settings: str | None, words: str, tmp_path: Path
 ) -> None:
     folder = unpack("marian", tmp_path)
@@ -251,13 +251,13 @@ def test_packages_with_unsupported_or_unusable_files_are_refused_with_the_reason
 @pytest.mark.parametrize(
     "name", ["../escaped", "/etc/escaped", "a/../../escaped", "a\\..\\escaped", "C:escaped"]
 )
-def test_a_zip_with_a_file_name_that_leads_outside_it_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_zip_with_a_file_name_that_could_lead_outside_it_is_refused(name: str, tmp_path: Path) -> None:
     package = tmp_path / "in" / "package.zip"
     package.parent.mkdir()
     package.write_bytes((STORED / "classic.zip").read_bytes())
     with zipfile.ZipFile(package, "a") as archive:
         archive.writestr(zipfile.ZipInfo(name), b"x")
-    assert_refused(package, "leads outside it")
+    assert_refused(package, "could lead outside it")
     assert not list(tmp_path.rglob("escaped"))
 
 
@@ -362,7 +362,9 @@ def test_vocabularies_and_settings_of_marian_that_are_not_valid_yaml_are_read() 
     text += '": ": 6\n"\\\\": 7\n'
     tokens = ["</s>", "<unk>", "a\x85b", "it's", '\x84"\u2028', "long", ": ", "\\"]
     assert parse_vocabulary(text) == {token: id_ for id_, token in enumerate(tokens)}
-    for wrong in ("a: 1\nb: 1\n", "a: 1\na: 2\n", "a\n", "a: x\n", "{", '{"a": "b"}'):
+    assert parse_vocabulary('{"a": 0, "b": 1}') == {"a": 0, "b": 1}
+    wrong_lines = ("a: 1\nb: 1\n", "a: 1\na: 2\n", "a\n", "a: x\n", "a: 1\n? b\n")
+    for wrong in (*wrong_lines, "{", '{"a": "b"}', '{"a": {"b": 1}}', '{"a": 1, "a": 2}'):
         with pytest.raises(ValueError):  # noqa: PT011 - the messages of `json` vary
             parse_vocabulary(wrong)
     settings = parse_settings("a: 1\nb: [x, 2]\nc:\n  - y\n  - 'z'\nd: \"\"\ne: true\nf: 1.5\ng:\n  []\n")
@@ -386,9 +388,21 @@ def test_the_child_process_reports_errors_and_has_a_time_limit(tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["classic", "out"]
 
 
+def test_the_incomplete_folder_of_a_child_process_that_died_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child process of this test makes a temporary folder and ends without a report."""
+    code = "import json, os, sys; os.mkdir(json.loads(sys.argv[1])['out'] + '.tmp-7')"
+    monkeypatch.setattr(importing, "_CHILD", code)
+    (tmp_path / "out.tmp-5").mkdir()  # of another process, which may be running
+    with pytest.raises(ModelFolderError, match="ended with code 0"):
+        import_model(STORED / "classic.zip", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.tmp-5"]
+
+
 @pytest.mark.parametrize(
     ("soft", "hard", "expected"),
-    [(-1, -1, 100), (50, -1, 50), (-1, 70, 70), (200, 300, 100)],
+    [(-1, -1, 100), (50, -1, 50), (-1, 70, 70), (200, 300, 100)],  # −1 is RLIM_INFINITY
     ids=["no limit", "a lower soft limit", "a lower hard limit", "higher limits"],
 )
 def test_the_child_process_only_lowers_its_limits(

@@ -1,4 +1,4 @@
-"""Fixtures: tokenizers of each kind, trained once on a few thousand artificial sentences."""
+"""Fixtures: about 3,000 artificial sentences, and tokenizers of each kind that are trained on them once."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ def bpe(sentences: list[str]) -> Tokenizer:
 
 
 @pytest.fixture(scope="session")
-def without_bytes(sentences: list[str]) -> Tokenizer:
+def tokenizer_without_bytes(sentences: list[str]) -> Tokenizer:
     """A tokenizer without byte fallback: unknown characters become `<unk>`."""
     return train_tokenizer(sentences, TextSettings(byte_fallback=False), vocab_size=200)

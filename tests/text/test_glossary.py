@@ -51,11 +51,11 @@ def test_terms_are_found_across_special_spaces_and_soft_hyphens() -> None:
         ("The student reads.", [("student", "수강생")]),
         ("Student, read! STUDENT?", [("Student", "수강생"), ("STUDENT", "수강생")]),
         ("The public library has a library.", [("public library", "공공 서재"), ("library", "서재")]),
-        ("They tell us about the US.", [("US", "미국")]),
+        ("They tell us about the US.", [("US", "미국")]),  # a term in capital letters
         ("students and studentship", []),
         ("Write C++ in jumok.", [("C++", "C++"), ("jumok", "jumok")]),
         ("학생은 학생들에게 말한다. 여학생과 학생증", [("학생", "pupil"), ("학생", "pupil")]),
-        ("jumok를 쓴다", [("jumok", "jumok")]),
+        ("jumok를 쓴다", [("jumok", "jumok")]),  # both forms, 을 and 를, may follow a foreign word
         (
             "See https://a.com/student?x=1. Mail student@a.com!",
             [("https://a.com/student?x=1",) * 2, ("student@a.com",) * 2],
@@ -114,7 +114,7 @@ def test_a_glossary_refuses_empty_terms_and_contradicting_translations() -> None
 
 
 def place(source: str, translation: str, links: str, **words_for: list[str]) -> PlacedTerms:
-    """Place the terms of `TERMS` by links such as "0-0 1-2" (source word, target word).
+    """Place the terms of `TERMS` in a translation, by links such as "0-0 1-2" (source word, target word).
 
     `words_for` maps a term to the words of the model's translation of this term alone.
     """
@@ -133,7 +133,7 @@ def place(source: str, translation: str, links: str, **words_for: list[str]) -> 
         ("The library is big.", "도서관이 크다.", "1-0 3-1", "서재가 크다."),
         ("The public library is big.", "시립 도서관이 크다.", "1-0 2-1 4-2", "공공 서재가 크다."),
         ("The student and the student.", "학생과 학생.", "1-0 4-1", "수강생과 수강생."),
-        ("The students read.", "학생들은 읽는다.", "1-0 2-1", "학생들은 읽는다."),
+        ("The students read.", "학생들은 읽는다.", "1-0 2-1", "학생들은 읽는다."),  # no whole word matches
         ("The student reads.", "수강생은 읽는다.", "1-0 2-1", "수강생은 읽는다."),
         # 서재 is already in the translation, so it does not replace the word with a wrong link (2-2).
         ("The student is in the library.", "학생은 서재에 있다.", "1-0 5-2 2-2", "수강생은 서재에 있다."),

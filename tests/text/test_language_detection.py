@@ -1,4 +1,4 @@
-"""Language detection: 20 languages × 5 short texts, and texts that fit several languages."""
+"""The language of 100 short texts (20 languages × 5) and of texts that fit several languages is detected."""
 
 from __future__ import annotations
 
@@ -117,12 +117,13 @@ LOADED = [
 
 
 @pytest.mark.parametrize("loaded", LOADED, ids="-".join)
-def test_loaded_languages_are_found_and_others_are_not_recognised(loaded: list[str]) -> None:
+def test_loaded_languages_are_detected_and_no_other_text_is(loaded: list[str]) -> None:
     assert len(SENTENCES) == 100
     wrong = []
     for language, text in SENTENCES:
         best, confidence = detect_languages(text, loaded)[0]
-        if (best if confidence else None) != (language if language in loaded else None):
+        detected = best if confidence else None
+        if detected != (language if language in loaded else None):
             wrong.append((language, text, best, confidence))
     assert wrong == []
 
@@ -139,7 +140,7 @@ def test_the_confidence_is_lower_if_another_language_is_more_probable() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "42", "12:30", "…!?", "😀"])
-def test_a_text_without_letters_is_not_recognised(text: str) -> None:
+def test_a_text_without_letters_has_no_detected_language(text: str) -> None:
     assert detect_languages(text, ["en", "ko"]) == [("en", 0.0), ("ko", 0.0)]
 
 

@@ -45,7 +45,7 @@ def test_scripts_do_not_overlap() -> None:
 
 
 @pytest.mark.parametrize("word", ["ko", "kor", "Korean", "korean", "KOREAN", "ko-KR", "ko_KR"])
-def test_a_language_is_found_by_code_name_or_region(word: str) -> None:
+def test_a_language_is_found_by_its_code_or_name_and_a_region_is_ignored(word: str) -> None:
     language = find_language(word)
     assert language is not None
     assert (language.code, language.name) == ("ko", "Korean")

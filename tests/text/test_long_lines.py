@@ -1,4 +1,4 @@
-"""Lines that are too long are split, and no letter is lost."""
+"""Lines that are too long are split, and nothing but spaces is lost."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def num_words(text: str) -> int:
          ['He said "Wait here for me now."', "Then he left us there."]),
     ],
 )  # fmt: skip
-def test_lines_are_split_at_sentences_then_commas_then_spaces(
+def test_lines_that_are_too_long_are_split_at_sentences_then_commas_then_spaces(
     line: str, max_tokens: int, parts: list[str]
 ) -> None:
     assert split_line(line, num_words, max_tokens) == parts
@@ -79,7 +79,7 @@ def test_numbers_and_addresses_stay_whole() -> None:
 
 @pytest.mark.parametrize("marks", [1, MAX_MARKS - 1, MAX_MARKS])
 def test_a_letter_keeps_as_many_marks_as_normalised_text_can_have(marks: int) -> None:
-    """The middle of the line, at which it is split, is the last mark."""
+    """The line is split at its middle, index 40, which is the last mark."""
     before, letter, after = "a" * (40 - marks), "e" + "\u0301" * marks, "b" * 39
     line = before + letter + after
     assert split_line(line, len, 79) == [before, letter + after]

@@ -23,7 +23,9 @@ def final(syllable: str) -> int:
 
 def test_there_are_11172_syllables_and_their_last_sound_is_known() -> None:
     assert len(SYLLABLES) == 11_172
-    assert sum(map(ends_in_consonant, SYLLABLES)) == 11_172 * 27 // 28  # one of the 28 endings is a vowel
+    assert (
+        sum(map(ends_in_consonant, SYLLABLES)) == 11_172 * 27 // 28
+    )  # one of the 28 endings is no consonant
 
 
 @pytest.mark.parametrize(("after_consonant", "after_vowel"), ALTERNATIONS)

@@ -80,7 +80,8 @@ def test_a_long_sentence_is_split_at_a_comma_then_at_a_space_then_anywhere() -> 
         parts = split(f"{comma} ".join([clause] * 30))
         assert len(parts) > 2
         assert all(part.endswith("y" + comma) for part in parts[:-1] if comma)
-        assert all(set(part.split()) <= set(f"{clause} {clause}{comma}".split()) for part in parts)
+        whole_words = {*clause.split(), *f"{clause}{comma}".split()}
+        assert all(set(part.split()) <= whole_words for part in parts)
     accents = split("e\u0301" * 1_500)
     assert "".join(accents) == "e\u0301" * 1_500
     assert not any(part.startswith("\u0301") for part in accents)
@@ -108,6 +109,9 @@ def test_lines_are_not_split_into_sentences_in_the_mode_keep() -> None:
     assert [end - start for start, end in line_spans("x" * 25_000)] == [10_000, 10_000, 5_000]
     assert text_spans(text) == sentence_spans(text)
     assert split_sentences(text) == ["One two.", "Three four.", "Five."]
+
+
+def test_an_unknown_mode_is_refused_with_the_nearest_mode() -> None:
     with pytest.raises(RecipeError, match=r"sentences is split or keep\. Received: 'kepp'\. Did you mean"):
         check_sentences("kepp")
 

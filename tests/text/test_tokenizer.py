@@ -79,6 +79,7 @@ def test_any_sampled_segmentation_decodes_to_the_text(
 @given(st.binary(max_size=12), st.booleans())
 @settings(deadline=None)
 def test_any_sequence_of_ids_can_be_decoded(unigram: Tokenizer, data: bytes, with_end: bool) -> None:
+    # Each byte becomes an id, so that the 256 bytes are spread over the whole vocabulary.
     ids = [unigram.vocab_size * byte // 256 for byte in data] + [END] * with_end
     text = unigram.decode(ids)
     text.encode()  # raises an error if the text has a lone surrogate
@@ -88,7 +89,7 @@ def test_any_sequence_of_ids_can_be_decoded(unigram: Tokenizer, data: bytes, wit
 
 
 def test_bytes_that_form_no_character_become_the_replacement_character(unigram: Tokenizer) -> None:
-    first_of_three_bytes = unigram.encode("ऄ")[-3]
+    first_of_three_bytes = unigram.encode("ऄ")[-3]  # this letter is not in the training data
     assert unigram.decode([first_of_three_bytes]) == "\ufffd"
 
 
@@ -123,6 +124,7 @@ class TestSample:
         self, bpe: Tokenizer, sentences: list[str]
     ) -> None:
         for text in sentences:
+            # At strength 0, `sample` would only return `encode`.
             assert bpe.sample(text, 1e-12, numpy.random.default_rng(1)) == bpe.encode(text)
 
     def test_full_dropout_leaves_characters(self, bpe: Tokenizer) -> None:
@@ -148,9 +150,10 @@ class TestSample:
             assert counts[tuple(ids)] / 20_000 == pytest.approx(share, abs=0.01)
 
     def test_a_word_with_one_segmentation_keeps_it(self, tokenizer: Tokenizer) -> None:
+        # Only bytes follow "▁". They are never sampled.
         assert tokenizer.sample("ж", 1.0, numpy.random.default_rng(1))[1:] == tokenizer.encode("ж")[1:]
 
-    def test_a_text_without_spaces_varies_too(self, tokenizer: Tokenizer) -> None:
+    def test_a_long_text_without_spaces_gets_different_segmentations(self, tokenizer: Tokenizer) -> None:
         generator = numpy.random.default_rng(1)
         text = "understandingovertaking" * 10
         assert len({tuple(tokenizer.sample(text, 0.5, generator)) for _ in range(10)}) == 10
@@ -185,6 +188,7 @@ class TestWordOfToken:
         assert tokenizer.word_of_token("I go", [BEGIN, *ids, END, PAD])[-2:] == [NO_WORD] * 2
 
     def test_whitespace_alone_has_no_word(self, tokenizer: Tokenizer) -> None:
+        # SentencePiece puts a third space before the text.
         assert tokenizer.word_of_token("  ", tokenizer.encode("  ")) == [NO_WORD] * 3
 
     def test_sampled_segmentations_have_words_too(self, tokenizer: Tokenizer) -> None:
@@ -193,15 +197,16 @@ class TestWordOfToken:
         for token, word in zip(tokenizer.tokens(ids), tokenizer.word_of_token(text, ids), strict=True):
             assert token.strip("▁") in split_words(text)[word]
 
-    def test_text_may_be_in_another_normal_form(self, tokenizer: Tokenizer) -> None:
+    def test_a_text_in_another_normal_form_keeps_its_word_indices(self, tokenizer: Tokenizer) -> None:
         text = "e\u0301te\u0301 x"
         assert tokenizer.word_of_token(text, tokenizer.encode(text))[-1] == 1
 
-    def test_an_unknown_character_belongs_to_its_word(self, without_bytes: Tokenizer) -> None:
+    def test_an_unknown_character_belongs_to_its_word(self, tokenizer_without_bytes: Tokenizer) -> None:
         text = "I жжжж take something"
-        ids = without_bytes.encode(text)
+        tokenizer = tokenizer_without_bytes
+        ids = tokenizer.encode(text)
         assert UNKNOWN in ids
-        words = dict(zip(without_bytes.tokens(ids), without_bytes.word_of_token(text, ids), strict=True))
+        words = dict(zip(tokenizer.tokens(ids), tokenizer.word_of_token(text, ids), strict=True))
         assert words["<unk>"] == 1
         assert words["▁take"] == 2
 

@@ -31,7 +31,7 @@ def test_the_vocabulary_has_the_requested_size(kind: str, sentences: list[str]) 
 @pytest.mark.parametrize("corpus", [["a"], ["a b"], [" a"], ["집"] * 3, ["ab ab ab"] * 10, ["\t\0▅a\n"]])
 def test_a_tiny_corpus_gives_a_smaller_vocabulary(kind: str, corpus: list[str]) -> None:
     tokenizer = train_tokenizer(corpus, TextSettings(kind=kind), vocab_size=8000)
-    assert 260 < tokenizer.vocab_size < 280
+    assert 260 < tokenizer.vocab_size < 280  # 4 special tokens, 256 bytes, and a few characters and words
     assert tokenizer.decode(tokenizer.encode(corpus[0])) == corpus[0]
 
 
@@ -53,12 +53,12 @@ def test_very_long_lines_are_used_for_training() -> None:
     assert "▁home" in tokenizer.tokens(tokenizer.encode("home"))
 
 
-def test_rare_tags_and_special_tokens_in_the_text_are_ordinary_text() -> None:
+def test_rare_tags_and_names_of_special_tokens_in_the_text_are_decoded_as_text() -> None:
     corpus = [*["a <s> b </s> <0x41> <pad>"] * 50, *["plain text"] * 5000, "<seen-once> x"]
     tokenizer = train_tokenizer(corpus, TextSettings(), vocab_size=400)
     for text in ["<s>", "a <s> b", "</s>", "<0x41>", "<pad>", "<seen-once> x"]:
         assert tokenizer.decode(tokenizer.encode(text)) == text
-    assert len(tokenizer.encode("<s>")) == 1
+    assert len(tokenizer.encode("<s>")) == 1  # the frequent tag "▁<s>", not the special token <s>
     assert len(tokenizer.encode("<seen-once>")) > 1
 
 
@@ -92,7 +92,7 @@ def test_all_letters_become_tokens_but_rare_ideographs_do_not(sentences: list[st
         1_002_000 * 0.0005, abs=1
     )
     assert len(_rare_characters(ideographs, max_characters=5000, byte_fallback=False)) == 0
-    # 100 of the 2001 different characters become tokens.
+    # `max_characters` allows tokens for 100 of the 2001 different characters.
     assert len(_rare_characters(ideographs, max_characters=100, byte_fallback=True)) == 1901
     assert len(_rare_characters(ideographs, max_characters=100, byte_fallback=False)) == 1901
 

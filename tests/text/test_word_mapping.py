@@ -58,7 +58,7 @@ def test_rows_still_sum_to_one(query_words: list[int], key_words: list[int]) -> 
         ([(3, 6), (6, 8)], [0, 1]),  # equal overlaps: the first
         ([(4, 5), (5, 8)], [1, 1]),  # a space belongs to the word that follows
         ([(8, 10)], [1]),  # a token after the last word belongs to the last word
-        ([(4, 4)], [1]),
+        ([(4, 4)], [1]),  # a token without text at the end of the first word
     ],
 )
 def test_a_token_belongs_to_the_word_it_overlaps_most(

@@ -56,7 +56,7 @@ def test_the_two_regional_indicators_of_a_flag_are_one_word() -> None:
     korea, france = "\U0001f1f0\U0001f1f7", "\U0001f1eb\U0001f1f7"
     assert split_words(f"I {korea}{france}.") == ["I", korea, france, "."]
     assert split_words(f"{korea}집{france}") == [korea, "집", france]
-    # The third regional indicator has no partner. A flag begins anew after another character.
+    # The third regional indicator has no partner. After another character, a new flag begins.
     assert split_words(f"{korea}\U0001f1eb {korea}!{france}") == [korea, "\U0001f1eb", korea, "!", france]
 
 

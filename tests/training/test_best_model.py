@@ -119,7 +119,7 @@ def test_finish_makes_the_model_without_the_corpus(killed_run: Path) -> None:
     assert card.read_out is not None
     average = "the average of the last 2 checkpoints up to step 10"
     assert card.facts["weights"] in (average, "the checkpoint of step 10")
-    assert RunFolder(killed_run).record().finished == "stopped"  # type: ignore[union-attr]
+    assert RunFolder(killed_run).record().end_reason == "stopped"  # type: ignore[union-attr]
     again = list(finish_events(killed_run))
     assert [event.reason for event in again if isinstance(event, Finished)] == ["already finished"]
 

@@ -29,8 +29,8 @@ def test_more_pairs_than_may_be_kept_in_memory_are_read_again(monkeypatch: pytes
     small = read_sentences(corpora, [], held_out_pairs=20)
     monkeypatch.setattr(jumok.training.run.corpus_reader, "MAX_CACHED_PAIRS", 100)
     large = read_sentences(corpora, [], held_out_pairs=20)
-    assert small.cached is not None
-    assert large.cached is None
+    assert small.cached_pairs is not None
+    assert large.cached_pairs is None
     assert large.fingerprint == small.fingerprint
     assert large.facts == small.facts
     assert large.validation_pairs == small.validation_pairs

@@ -196,6 +196,27 @@ def test_rank_0_listens_on_one_address_only() -> None:
         assert listening.getsockname()[0] == "127.0.0.1"
 
 
+def test_rank_0_can_listen_on_an_ipv6_address() -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with cluster._listen(ClusterAddress(0, 2, "::1", 0)) as listening:
+        assert listening.getsockname()[0] == "::1"
+
+
+def test_the_advice_for_another_type_of_processor_is_not_to_install_versions(monkeypatch) -> None:
+    store = torch.distributed.HashStore()
+    monkeypatch.setattr(cluster.platform, "machine", lambda: "aarch64")
+    cluster._compare_versions(store, ClusterAddress(0, 1, "127.0.0.1", 1))  # only stores what rank 0 has
+    monkeypatch.setattr(cluster.platform, "machine", lambda: "x86_64")
+    with pytest.raises(
+        TrainingError, match=r"machine: x86_64 here, aarch64 there\. .*hosts of one type"
+    ) as error:
+        cluster._compare_versions(store, ClusterAddress(1, 2, "127.0.0.1", 1))
+    assert "Install" not in str(error.value)
+
+
 def test_the_interface_is_the_one_that_leads_to_rank_0() -> None:
     assert cluster._interface_towards(ClusterAddress(1, 2, "127.0.0.1", 29500)) == "lo"
 

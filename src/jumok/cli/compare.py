@@ -153,7 +153,7 @@ def _run(systems: Sequence[System], split: Split, out: Path, sentence: str) -> N
     with TrainingDisplay(Console(stderr=True)) as display:
         for event in run_comparison(systems, split, out=out, sentence=sentence):
             if isinstance(event, SystemStarted):
-                done = localise(": already finished") if event.finished else ""
+                done = localise(": already finished") if event.already_finished else ""
                 display.print_line(f"[{event.number}/{event.count}] {event.name}{done}", style="bold magenta")
             elif isinstance(event, Interrupted):
                 interrupted = localise("interrupted at {name}. The same command continues", name=event.name)

@@ -47,7 +47,7 @@ def info(
 
 
 def _count_parameters(stored: StoredModel) -> int:
-    if stored.converted is not None:  # the import has counted them
+    if stored.converted_files is not None:  # the import has counted them
         return int(stored.card.facts.get("parameters") or 0)
     return sum(tensor.numel() for tensor in stored.weights().values())
 

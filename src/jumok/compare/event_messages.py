@@ -49,13 +49,13 @@ def event_to_message(event: Event) -> Message:
 
 
 def event_from_message(message: Message) -> Event:
-    """Return the event that `event_to_message` has written."""
+    """Return the event that `event_to_message` has turned into this message."""
     values = {name: value for name, value in message.items() if name != "event"}
     match message["event"]:
         case "Started":
             values["recipe"] = make_recipe(values["recipe"])
-            derived = values["derived_settings"]
-            values["derived_settings"] = tuple(DerivedSetting(**setting) for setting in derived)
+            settings = values["derived_settings"]
+            values["derived_settings"] = tuple(DerivedSetting(**setting) for setting in settings)
         case "Validated":
             values["samples"] = tuple(Sample(**sample) for sample in values["samples"])
         case "Saved":

@@ -1,6 +1,7 @@
 """The comparison as one HTML page: table, learning curves, BLEU by length, attention side by side.
 
-The page needs no other file: no script, no link, no font. It follows the reader's choice of light or dark.
+The page loads no other file: no script, no style sheet, no font. It follows the reader's choice of light or
+dark.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def _lengths(result: ComparisonResult) -> Iterator[str]:
     labels = [length_label(quarter) for quarter in result.quarters]
     series = [Series(row.name, tuple(enumerate(row.bleu_by_length))) for row in result.rows]
     yield "<h2>BLEU by source length</h2>"
-    yield "<p>The test sentences in four equal parts, from the shortest sources to the longest.</p>"
+    yield "<p>The test sentences from the shortest sources to the longest, in up to four parts.</p>"
     yield f"<figure>\n{bar_chart(series, labels, title='BLEU by source length')}\n</figure>"
 
 
@@ -140,12 +141,15 @@ def _attention(result: ComparisonResult) -> Iterator[str]:
 
 
 def _largest_weight(attention: AttentionMap) -> float:
-    """Return the largest weight, or 1 if it is below 1; some mechanisms have weights above 1."""
+    """Return the largest finite weight, but at least 1; some mechanisms have weights above 1."""
     return max(1.0, float(np.nan_to_num(attention.weights, nan=0.0, posinf=1.0).max(initial=1.0)))
 
 
 def _scaled(attention: AttentionMap, largest: float) -> AttentionMap:
-    """Return the map with `largest` shown in white. If that is not 1, the map names the value."""
+    """Return the map divided by `largest`, so that this weight is shown in white, as 1 is in other maps.
+
+    The facts below the map then name the weight that is white. If `largest` is 1, the map stays as it is.
+    """
     if largest <= 1:
         return attention
     return replace(

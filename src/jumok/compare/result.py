@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from jumok.compare.system_result import read_peak_memory, read_system_result
-from jumok.compare.systems import BUDGET, describe_unequal_settings
+from jumok.compare.systems import BUDGET_NAMES, describe_budget, describe_unequal_settings
 from jumok.errors import RunFolderError
 from jumok.evaluation.bootstrap import compare as paired_bootstrap
 from jumok.evaluation.scores import score
@@ -30,7 +30,11 @@ NUM_QUARTERS = 4
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A validation. `seconds` is the time since the run began; None if no training report came before."""
+    """A validation and about how many seconds after the beginning of the run it was done.
+
+    Updates between the last training report and the validation are not counted. `seconds` is None if there
+    was no training report before.
+    """
 
     step: int
     seconds: float | None
@@ -40,7 +44,10 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Quarter:
-    """A quarter of the test set: the word counts of its shortest and longest source, and its sentences."""
+    """A quarter of the test set: the word counts of its shortest and longest source, and its sentences.
+
+    If the test set has fewer than four sentences, each sentence is a quarter of its own.
+    """
 
     min_words: int
     max_words: int
@@ -52,6 +59,7 @@ class Row:
     """The scores and speeds of one system.
 
     `p_value` is that of the comparison with the first system by paired bootstrap; None for the first system.
+    `alignment_error` is None if the test set has no gold alignments, or the model has no cross-attention.
     The training speed is the median of all training reports. The peak memory is the peak during training.
     """
 
@@ -94,8 +102,9 @@ _JSON_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """The whole comparison. `sentence` is the source whose attention is shown.
+    """The whole comparison. `sentence` is the source whose translation and attention are shown.
 
+    `budget` is the training budget of each system, such as "5 minutes".
     `unequal_settings` has one sentence for each setting that should be equal in all systems but differs.
     """
 
@@ -135,7 +144,7 @@ def collect_result(systems: Sequence[System], split: Split, *, out: Path, senten
         bootstrap_result = paired_bootstrap(
             first.translations, result.translations, references, language=language, metrics=("bleu",)
         )["bleu"]
-        curve, training_speed = read_curve(RunFolder(out / system.name).metrics)
+        curve, training_speed = read_curve_and_speed(RunFolder(out / system.name).metrics)
         peak_bytes = read_peak_memory(out / system.name)
         translation_seconds = max(result.translation_seconds, 1e-9)  # not 0, since it is a divisor below
         rows.append(
@@ -165,7 +174,7 @@ def collect_result(systems: Sequence[System], split: Split, *, out: Path, senten
         num_sentences=len(pairs),
         sentence=sentence,
         bleu_signature=bootstrap_result.signature,
-        budget=_budget(recipe),
+        budget=describe_budget([getattr(recipe.training, name) for name in BUDGET_NAMES]),
         unequal_settings=describe_unequal_settings(
             {system.name: trained for system, (_, trained) in zip(systems, stored_results, strict=True)}
         ),
@@ -173,7 +182,10 @@ def collect_result(systems: Sequence[System], split: Split, *, out: Path, senten
 
 
 def quarters_by_length(sources: Sequence[str]) -> tuple[Quarter, ...]:
-    """Split the sentences into four equal parts, shortest first; fewer parts if there are fewer sentences."""
+    """Split the sentences, sorted by the number of words, into four parts whose sizes differ by at most 1.
+
+    If there are fewer than four sentences, each is a part.
+    """
     words = [len(split_words(source)) for source in sources]
     order = sorted(range(len(sources)), key=lambda index: words[index])
     quarters = []
@@ -184,7 +196,7 @@ def quarters_by_length(sources: Sequence[str]) -> tuple[Quarter, ...]:
     return tuple(quarters)
 
 
-def read_curve(metrics: Path) -> tuple[tuple[CurvePoint, ...], float | None]:
+def read_curve_and_speed(metrics: Path) -> tuple[tuple[CurvePoint, ...], float | None]:
     """Return the validations of a run in order, and the median training speed in target tokens per second."""
     points: list[CurvePoint] = []
     speeds: list[float] = []
@@ -201,7 +213,7 @@ def read_curve(metrics: Path) -> tuple[tuple[CurvePoint, ...], float | None]:
                 "bleu": float(bleu),
                 "seconds": float(duration),
             }:
-                # A validation reports its own duration, training reports the time since the start.
+                # A validation reports its own duration. A training report has the time since the start.
                 seconds = None if seconds is None else round(seconds + duration, 2)
                 points.append(CurvePoint(step, seconds, loss, bleu))
     return tuple(points), median(speeds) if speeds else None
@@ -231,8 +243,3 @@ def _bleu_by_length(
         ).bleu
         for quarter in quarters
     )
-
-
-def _budget(recipe: Recipe) -> str:
-    limits = {name: getattr(recipe.training, name) for name in BUDGET}
-    return ", ".join(f"{value:g} {name}" for name, value in limits.items() if value is not None)

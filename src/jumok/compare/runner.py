@@ -3,8 +3,9 @@
     for event in run_comparison(systems, split, out=Path("runs/compare"), sentence="I go home."):
         ...
 
-The settings that should be equal (`systems.SHARED_SETTINGS`) are derived for the first system and passed to
-the others, unless their recipes set them. A finished system is skipped; an interrupted one continues.
+The settings that should be equal (`systems.SHARED_SETTINGS`) are decided for the first system and passed to
+the others, unless their recipes set them. All systems translate with the search of the first system. A
+finished system is skipped; an interrupted one continues.
 """
 
 from __future__ import annotations
@@ -64,12 +65,15 @@ ERRORS: dict[str, type[JumokError]] = {
 
 @dataclass(frozen=True, slots=True)
 class SystemStarted:
-    """System `number` of `count` starts. `finished` is true if an earlier call has finished this system."""
+    """The turn of system `number` of `count` begins.
+
+    `already_finished` is true if an earlier call has finished this system, which is then skipped.
+    """
 
     name: str
     number: int
     count: int
-    finished: bool
+    already_finished: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +122,16 @@ def _make_task(system: System, first_recipe: Recipe | None, split: Split, out: P
 
 
 def _is_finished(task: Task) -> bool:
-    """Whether the model exists, was trained with the task's settings, and has translated the test set."""
+    """Whether the system is trained and has translated the test set for this task.
+
+    Raise if the run folder holds a run with other settings.
+    """
     folder = RunFolder(task.folder)
     record = folder.record() if folder.record_file.exists() else None
     if record is None or not folder.is_finished(record):
         return False
     folder.check_same_settings(task.overrides, record)
-    if requested_limits(task.overrides, record) is not None:  # more training
+    if requested_limits(task.overrides, record) is not None:  # the system is to be trained further
         return False
     result = read_system_result(task.folder)
     return result is not None and result.key == task.key(record.recipe.search)
@@ -152,7 +159,7 @@ def _run_worker(task: Task, is_interrupted: Callable[[], bool]) -> Iterator[Even
 
 def _send_task(process: subprocess.Popen[bytes], task: Task) -> None:
     if process.stdin is None:
-        raise ValueError("a worker is started with both its pipes")
+        raise ValueError("the worker was started without a pipe for its task")
     try:
         process.stdin.write(pack_message(task.to_message()))
         process.stdin.close()
@@ -199,8 +206,13 @@ def _rebuild_error(name: str, message: Message) -> JumokError:
 
 def _describe_exit(name: str, exit_code: int) -> str:
     reason = f"was killed by signal {-exit_code}" if exit_code < 0 else f"ended with exit code {exit_code}"
-    memory_hint = " That is often a lack of memory: choose a smaller --size." if exit_code == -9 else ""
+    memory_hint = (
+        " Often that means that memory ran out: end other programs first, or compare smaller models (--size) "
+        "in another folder."
+        if exit_code == -9
+        else ""
+    )
     return (
-        f'The process of the system "{name}" {reason}.{memory_hint} All checkpoints are intact: the same '
-        "command continues."
+        f'The process of the system "{name}" {reason}. All checkpoints are intact: the same command '
+        f"continues.{memory_hint}"
     )

@@ -1,8 +1,9 @@
 """The pairs of a comparison: training, validation and test set, split once and stored in `out/data`.
 
 A hash of the source decides which set a pair belongs to (`jumok.data.hold_out`), so all translations and
-duplicates of a sentence stay together and no system trains on the test set. The folder is written atomically.
-If the command is repeated, it uses the files that are there.
+duplicates of a sentence stay together and no system trains on the test set. A validation or test set that the
+user names is copied instead. The folder is written atomically. If the command is repeated, it uses the files
+that are there.
 """
 
 from __future__ import annotations
@@ -85,11 +86,14 @@ def split_pairs(
     max_held_out: int = MAX_HELD_OUT,
     **reading: str,
 ) -> Split:
-    """Clean the pairs as training does and split them. If an earlier call has written the files, use them.
+    """Clean the pairs as training does, split them and write the sets to `out/data`.
 
-    The validation and the test set have at most a tenth of the pairs and at most `max_held_out` each. A set
-    that is given is copied instead, and its sentences are removed from the pairs. `reading` has the options
-    `columns` and `encoding` of `open_corpora`.
+    If an earlier call has written them there from the same pairs, its files are used. If they are from other
+    pairs, a RunFolderError is raised.
+
+    The validation and the test set have at most a tenth of the pairs and at most `max_held_out` each. If
+    `valid` or `test` names a set, that set is copied instead, and pairs with its sources are left out of
+    training. `reading` has the options `columns` and `encoding` of `open_corpora`.
     """
     corpora = open_corpora(pairs, source=source, target=target, **reading)
     languages = corpora[0].source_language, corpora[0].target_language
@@ -113,7 +117,10 @@ def split_pairs(
 
 
 def median_length_source(pairs: Sequence[Pair]) -> str:
-    """Return a source sentence of median length in words."""
+    """Return a source of median length in words. There must be at least one pair.
+
+    The report shows the attention of this source if the user names no sentence.
+    """
     sources = [pair.source for pair in pairs]
     return sorted(sources, key=lambda text: len(split_words(text)))[len(sources) // 2]
 
@@ -141,9 +148,10 @@ def _refuse_other_pairs(split: Split) -> None:
     stored_fingerprint = read_json_with_checksum(split.folder / RECORD).get("fingerprint")
     if stored_fingerprint != split.fingerprint:
         raise RunFolderError(
-            f"{split.folder.parent} holds a comparison on other pairs. Received pairs with fingerprint "
-            f"{split.fingerprint[:12]}; it was started with {str(stored_fingerprint)[:12]}. Give the same "
-            "files to continue it, or choose another folder with --out."
+            f"{split.folder.parent} holds a comparison on other pairs, or with other languages or weights. "
+            f"Received pairs with fingerprint {split.fingerprint[:12]}; the comparison was started with "
+            f"{str(stored_fingerprint)[:12]}. Give the same files and languages to continue it, or choose "
+            "another folder with --out."
         )
 
 
@@ -193,7 +201,10 @@ def _choose_hold_outs(
     excluded: Sequence[Corpus],
     max_held_out: int,
 ) -> dict[str, HoldOut]:
-    """Assign the lowest hashes to the test set, and the next lowest to the validation set."""
+    """Assign the lowest hashes to the test set and the next lowest to the validation set.
+
+    A set that the user has named (`given_sets`) gets none.
+    """
 
     def clean() -> Iterator[Pair]:
         cleaner = Cleaner(exclude=excluded)
@@ -213,7 +224,7 @@ def _choose_hold_outs(
 def _without_held_out(
     pairs: Iterable[Pair], hold_outs: Mapping[str, HoldOut], held_out: dict[str, list[Pair]]
 ) -> Iterator[Pair]:
-    """Yield the training pairs; append every other pair to the first set that holds it out."""
+    """Yield the training pairs; append each of the others to its set in `held_out`."""
     for pair in pairs:
         name = next((name for name, hold_out in hold_outs.items() if pair in hold_out), None)
         if name is None:

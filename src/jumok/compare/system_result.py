@@ -30,7 +30,8 @@ OUTCOME, TRANSLATIONS, MEMORY = "outcome.json", "translations.txt", "memory.json
 class SystemResult:
     """The translations of the test set by one system, with its numbers.
 
-    `key` is the `result_key`. `attention` is None if the model has no cross-attention or reads pictures.
+    `key` is what `result_key` returns. `attention` is None if the model has no cross-attention or reads
+    pictures.
     """
 
     key: str
@@ -72,7 +73,10 @@ def write_system_result(folder: Path, result: SystemResult) -> None:
 
 
 def read_system_result(folder: Path) -> SystemResult | None:
-    """Return the stored result; None if it is missing, damaged, or has an old format."""
+    """Return the stored result; None if it is missing, damaged, or has an old format.
+
+    Only the number and the encoding of the stored translations are checked: they have no checksum.
+    """
     try:
         content = read_json_with_checksum(folder / OUTCOME)
         sentences = content.pop("sentences")
@@ -105,10 +109,13 @@ def read_peak_memory(folder: Path) -> int | None:
 
 
 def peak_memory(num_processes: int = 1) -> int:
-    """Return the peak memory, in bytes, of this process and of the training workers that have ended.
+    """Return the peak memory, in bytes, of this process and of `num_processes` - 1 training workers.
 
-    Shared memory is counted once per process, so the result for several processes is an upper bound. On Linux
-    `ru_maxrss` includes the peak of the parent process before it started this process. VmHWM does not.
+    The workers must have ended. Each counts as much as the largest process that this one has started, and
+    shared memory is counted once per process, so the result for several processes is an upper bound.
+
+    VmHWM is read if there is one (Linux), because `ru_maxrss` of Linux includes the peak of the parent
+    process before it started this process.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")

@@ -2,8 +2,8 @@
 
     make_systems(["recurrent:none", "recurrent:bahdanau", "transformer"], settings={"training.minutes": 5})
 
-All overrides are checked before any file is read, so the third system cannot fail after the first two have
-trained for an hour.
+All overrides are checked before any pair is read. So a contradiction in the settings of the third system is
+reported at once, and not after the first two systems have trained for an hour.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import Recipe
 
-BUDGET = ("minutes", "steps", "epochs")
+BUDGET_NAMES = ("minutes", "steps", "epochs")
+"""The settings of `training` that limit the training of a system."""
 SHARED_SETTINGS = (
     *(f"text.{name}" for name in TextSettings.model_fields),
     "training.batch_tokens",
@@ -32,7 +33,7 @@ SHARED_SETTINGS = (
 )
 """Settings that do not belong to the model. If they differ, the comparison also measures their effect."""
 RESERVED_NAMES = {"data", "compare.json", "compare.md", "report.html"}
-"""Names of the comparison's own files, which are in the same folder as the systems' run folders."""
+"""Names of the comparison's own files and of its folder of pairs, beside the run folders of the systems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,10 @@ def make_systems(
     return tuple(systems)
 
 
-def with_shared_settings(overrides: Overrides, first: Recipe) -> Overrides:
+def with_shared_settings(overrides: Overrides, first_recipe: Recipe) -> Overrides:
     """Return the overrides. Shared settings that are missing get the values of the first system."""
-    shared = flatten(first)
-    return overrides.updated({name: shared[name] for name in SHARED_SETTINGS if name not in overrides})
+    first_values = flatten(first_recipe)
+    return overrides.updated({name: first_values[name] for name in SHARED_SETTINGS if name not in overrides})
 
 
 def describe_unequal_settings(recipes: Mapping[str, Recipe]) -> tuple[str, ...]:
@@ -115,8 +116,8 @@ def _from_file(path: Path, settings: Mapping[str, Any]) -> System:
     name = _system_name(path)
     nested = read_recipe(path)
     training = nested.get("training")
-    if isinstance(training, dict) and any(f"training.{budget}" in settings for budget in BUDGET):
-        nested["training"] = {key: value for key, value in training.items() if key not in BUDGET}
+    if isinstance(training, dict) and any(f"training.{name}" in settings for name in BUDGET_NAMES):
+        nested["training"] = {key: value for key, value in training.items() if key not in BUDGET_NAMES}
     try:
         overrides = Overrides.from_settings(nested, **settings)
         check_overrides(overrides)
@@ -151,27 +152,31 @@ def _check_names(names: list[str]) -> None:
     reserved = sorted(RESERVED_NAMES.intersection(names))
     if reserved:
         raise RecipeError(
-            f"A system cannot be called {' or '.join(reserved)}: the comparison has a file of that name. "
-            "Rename the recipe."
+            f"A system cannot be called {' or '.join(reserved)}: the comparison itself uses that "
+            "name. Rename the recipe."
         )
 
 
 def _check_budgets(systems: Sequence[System]) -> None:
     budgets = {
-        system.name: tuple(system.overrides.get(f"training.{name}") for name in BUDGET) for system in systems
+        system.name: tuple(system.overrides.get(f"training.{name}") for name in BUDGET_NAMES)
+        for system in systems
     }
     if not any(any(budget) for budget in budgets.values()):
         raise RecipeError(
             "A comparison needs a training budget, the same for each system. Set --minutes or --steps."
         )
     if len(set(budgets.values())) > 1:
-        listed = "; ".join(f"{name}: {_format_budget(budget)}" for name, budget in budgets.items())
+        listed = "; ".join(f"{name}: {describe_budget(budget)}" for name, budget in budgets.items())
         raise RecipeError(
             f"The systems do not have the same budget. Received: {listed}. Set --minutes or --steps, which "
             "then applies to all."
         )
 
 
-def _format_budget(budget: Sequence[float | None]) -> str:
-    parts = [f"{value:g} {name}" for name, value in zip(BUDGET, budget, strict=True) if value is not None]
+def describe_budget(budget: Sequence[float | None]) -> str:
+    """Return the budget in words. `budget` has one limit for each of `BUDGET_NAMES`; None is no limit."""
+    parts = [
+        f"{value:.10g} {name}" for name, value in zip(BUDGET_NAMES, budget, strict=True) if value is not None
+    ]
     return ", ".join(parts) or "no budget"

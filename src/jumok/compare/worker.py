@@ -1,8 +1,8 @@
 """The process of one system: it trains, translates the test set, and records the attention of one sentence.
 
 Each system has its own process, so that its memory peak and its speed do not depend on the systems before it.
-The first message on standard input is the task. Standard output carries one message per training event and at
-most one error (`jumok.system.messages`).
+Standard input brings one message, the task. Standard output carries one message per event and at most one
+error (`jumok.system.messages`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ WARM_UP_SENTENCES = 8
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The task of a worker. If `search` is None, the worker translates with the search of the recipe."""
+    """The task of a worker: to train one system and to translate the test set with it.
+
+    `search` is the search of the first system, so that all systems search alike. It is None for the first
+    system itself, which searches as its own recipe says.
+    """
 
     name: str
     folder: Path
@@ -54,7 +58,10 @@ class Task:
     search: SearchSettings | None = None
 
     def key(self, recipe_search: SearchSettings) -> str:
-        """Return the `result_key` of this task. `recipe_search` is used if the task has no search."""
+        """Return the `result_key` of this task.
+
+        `recipe_search`, the search in the recipe of the trained model, counts if the task has no search.
+        """
         return result_key(self.split.fingerprint, self.sentence, self.search or recipe_search)
 
     def to_message(self) -> Message:
@@ -83,7 +90,7 @@ class Task:
 
 def worker_main() -> None:
     """Run as a worker of `runner.py`: read a task from standard input, write messages to standard output."""
-    # BrokenPipeError: the parent has ended. The next call continues from the last checkpoint.
+    # BrokenPipeError: the parent has ended. The next `jumok compare` continues from the last checkpoint.
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # text that libraries print goes to standard error, not between the messages
 

@@ -4,11 +4,11 @@ A person sets some settings (`Overrides`); this module derives the others, and `
 There are three calls, because some settings need the encoded corpus or measured costs:
 
     derive(overrides, facts, machine)   model, vocabulary, optimiser         before anything is learnt
-    derive_search(resolved, lengths)    the maximum translation length       after pairs are encoded
+    derive_search(resolved, lengths)    maximum length of a translation      after pairs are encoded
     derive_schedule(resolved, costs)    steps, warm-up, validation interval  after updates are timed
 
-All numbers chosen by hand are in the tables below. Some of these numbers were tuned on runs that docs/log.md
-describes.
+The numbers that were chosen by hand are in the tables below, except those that a comment or a docstring
+explains. Some of them were tuned on runs that docs/log.md describes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ RECURRENT_SIZES = {
     "base": (2, 2, 1024, 512),
     "big": (4, 4, 1024, 1024),
 }
-# (size, maximum number of pairs for which it is chosen on a CPU)
+# (size, maximum number of pairs for which this size is chosen). The sizes fit training on a CPU. A run on an
+# accelerator gets the same size.
 CPU_SIZES = (("tiny", 100_000), ("small", 2_000_000), ("base", None))
 
 VOCAB_SIZE_AT_30K_PAIRS, VOCAB_GROWTH_EXPONENT, MIN_VOCAB_SIZE, MAX_VOCAB_SIZE = 8000, 0.25, 512, 32_000
@@ -71,13 +72,18 @@ USED_SHARE_OF_MINUTES = 0.97  # the rest is a reserve
 MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 4
 BATCH_PICTURES, PICTURE_LEARNING_RATE_FACTOR, PICTURE_DROPOUT = 32, 0.5, 0.1
 # With more decoder layers, a word also depends on the picture through the states of earlier words. The
-# attention of the word does not show that.
-CAPTION_DECODER_LAYERS = 1, "a word then depends on the picture only through its own attention"
+# attention of the word does not show this second way.
+CAPTION_DECODER_LAYERS = 1
+CAPTION_DEPTH_REASON = "a word then depends on the picture only through its own attention"
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """Facts about the training pairs before they are tokenized."""
+    """Facts about the training pairs before they are tokenized.
+
+    The words of a large corpus are counted in a sample. The numbers of words are extrapolated to all training
+    pairs; the numbers of distinct words and characters are those of the sample.
+    """
 
     pairs: int
     source_words: int
@@ -112,8 +118,11 @@ class CorpusFacts:
         return words / max(distinct, 1)
 
     @property
-    def repetitive(self) -> bool:
-        """Few words, each used very often: a generated corpus, a controlled language, a phrase book."""
+    def is_repetitive(self) -> bool:
+        """Whether the corpus has few words, each used very often.
+
+        A generated corpus, a controlled language and a phrase book are repetitive.
+        """
         sides = (self.distinct_source_words, self.distinct_target_words)
         distinct = sides[1] if self.only_target else min(sides)
         return self.uses_per_word > REPETITIVE_MIN_USES_PER_WORD and distinct < REPETITIVE_MAX_DISTINCT_WORDS
@@ -140,8 +149,8 @@ class MachineFacts:
 class TrainingCosts:
     """The costs of a run: of one update, one validation, the finish, and the preparation so far.
 
-    The costs of a run with a time limit are measured in seconds. In a run without a time limit they are
-    estimated, and their unit is the cost of one update, so `update_seconds` is 1.
+    The costs of a run with a time limit are measured in seconds. The costs of a run without a time limit are
+    estimated. Their unit is then the cost of one update, so `update_seconds` is 1.
     """
 
     batches_per_epoch: int
@@ -157,7 +166,7 @@ def this_machine() -> MachineFacts:
 
 
 def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> Resolved:
-    """Derive all settings that depend on corpus and machine."""
+    """Derive the settings that depend on corpus and machine, except those of the other two calls."""
     classifies = _classifies(overrides, facts)
     resolved = resolve(
         overrides,
@@ -176,9 +185,10 @@ def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> R
 def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int | None = None) -> Resolved:
     """Derive the maximum number of target tokens per source token, for models that translate.
 
-    The maximum is somewhat above the highest ratio of the pairs. It should be low, because a search that goes
-    wrong repeats tokens up to this maximum. `max_tokens` is the length of the longest translation for which
-    the model has positions; None means that there is no limit.
+    The maximum is 1.25 times the highest ratio of the pairs, but at least 1 and, for text, at most 3. The
+    ratio of a pair does not count the `EXTRA_TOKENS` that a search allows in addition. The maximum should be
+    low, because a search that goes wrong repeats tokens up to the maximum. `max_tokens` is the length of the
+    longest translation for which the model has positions; None means that there is no limit.
     """
     recipe = resolved.recipe
     if recipe.model.task != "translate":
@@ -187,7 +197,7 @@ def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int 
     # Without special tokens: a text ends with </s>, a picture does not.
     source, target = lengths.source_lengths - (0 if pictures else 1), lengths.target_lengths - 2
     maximum = float(((target - EXTRA_TOKENS) / source.clip(min=1)).max(initial=0.0))
-    # If all pairs are short, `maximum` is too low, because EXTRA_TOKENS were subtracted; `mean` is not.
+    # If all pairs are short, `maximum` is too low, because EXTRA_TOKENS were subtracted. Then `mean` decides.
     mean = float(target.sum() / max(source.sum(), 1))
     ratio = LENGTH_RATIO_MARGIN * max(maximum, mean)
     # All pictures have the same number of patches, so their ratio needs no upper bound.
@@ -206,7 +216,7 @@ def derive_schedule(resolved: Resolved, costs: TrainingCosts) -> tuple[Resolved,
     """Derive warm-up and validation interval; also return the planned number of steps, None for no end.
 
     The planned number of steps is not written to the recipe, which keeps the minutes or epochs that the
-    person has set. Only the reasons name it.
+    person has set. Only the reasons name the planned number.
     """
     limits: list[tuple[int, str]] = []
     training = resolved.recipe.training
@@ -246,8 +256,8 @@ def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
 def _source(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:
     """Return the settings of pictures; none for a source of text.
 
-    Pictures are scaled to about their typical size and cut into about eight rows of patches. Small pictures
-    are cut into fewer rows.
+    Pictures are scaled to about their typical size, but at most to 64 pixels per side, and cut into about
+    eight rows of patches. Small pictures are cut into fewer rows.
     """
     if not facts.picture_side:
         return []
@@ -304,7 +314,7 @@ def _model(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> l
         return [DerivedSetting("model.size", size, why), *widths_and_depths]
     encoder_layers, decoder_layers, width, feed_forward, heads = SIZES[size]
     depth_reason = by_size
-    if facts.repetitive and "model.size" not in overrides:
+    if facts.is_repetitive and "model.size" not in overrides:
         encoder_layers = decoder_layers = REPETITIVE_LAYERS
         depth_reason = "few words, each used very often: a shallow model learns them sooner"
     width = overrides.get("model.width", width)
@@ -318,7 +328,7 @@ def _model(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> l
     elif overrides.family == "encoder-only":
         depth = {"layers": (encoder_layers, depth_reason)}
     elif facts.picture_side:
-        depth["decoder_layers"] = CAPTION_DECODER_LAYERS
+        depth["decoder_layers"] = (CAPTION_DECODER_LAYERS, CAPTION_DEPTH_REASON)
     widths = {"width": width, "feed_forward": feed_forward, "heads": heads}
     return [
         DerivedSetting("model.size", size, why),
@@ -330,25 +340,25 @@ def _model(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> l
 def _size(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> tuple[str, str]:
     if "model.size" in overrides:
         return overrides["model.size"], "as set"
-    if facts.repetitive:
+    if facts.is_repetitive:
         return "tiny", f"few words, each used about {facts.uses_per_word:.0f} times"
     size = next(size for size, max_pairs in CPU_SIZES if max_pairs is None or facts.pairs <= max_pairs)
     cores = "1 CPU core" if machine.cores == 1 else f"{machine.cores} CPU cores"
-    return size, f"{facts.pairs:,} {facts.noun}, to be trained on {cores}"
+    return size, f"{facts.pairs:,} {facts.noun}, on a machine with {cores}"
 
 
 def _text(facts: CorpusFacts) -> list[DerivedSetting]:
     """Return the vocabulary size: 8,000 for 30,000 pairs, growing with the fourth root of the pairs.
 
-    If the corpus has fewer distinct words than that, the size is the number of distinct words. In a
-    repetitive corpus, the size is a share of the number of distinct words. The size is at least the minimum
-    for special tokens, bytes and characters, and at most `MAX_VOCAB_SIZE`.
+    If the corpus has fewer distinct words than this number, the size is the number of distinct words. In a
+    repetitive corpus, the size is a share of the number of distinct words. The size is at least enough for
+    special tokens, bytes and characters, and at most `MAX_VOCAB_SIZE`. It is rounded down to a multiple of 8.
     """
     words = facts.distinct_source_words + facts.distinct_target_words
     by_pairs = VOCAB_SIZE_AT_30K_PAIRS * (max(facts.pairs, 1) / 30_000) ** VOCAB_GROWTH_EXPONENT
     special_and_bytes = 4 + 256
     minimum = max(MIN_VOCAB_SIZE, special_and_bytes + 2 * facts.distinct_characters)
-    if facts.repetitive:
+    if facts.is_repetitive:
         size, why = words * REPETITIVE_TOKENS_PER_WORD, f"few words ({words:,}), each used very often"
     elif words < by_pairs:
         size, why = words, f"the corpus has only {words:,} distinct words"
@@ -358,11 +368,12 @@ def _text(facts: CorpusFacts) -> list[DerivedSetting]:
 
 
 def _multiple_of_8(value: float) -> int:
+    """Return the value rounded down to a multiple of 8, but at least 64."""
     return 8 * max(math.floor(value / 8), 8)
 
 
 def _dropout(facts: CorpusFacts) -> list[DerivedSetting]:
-    if facts.repetitive:
+    if facts.is_repetitive:
         why = f"few words, each used about {facts.uses_per_word:.0f} times: little to memorise"
         return [DerivedSetting("model.dropout", REPETITIVE_DROPOUT, why)]
     (small, high), (large, low) = DROPOUT_SMALL_CORPUS, DROPOUT_LARGE_CORPUS
@@ -398,9 +409,9 @@ def _training(resolved: Resolved, facts: CorpusFacts) -> list[DerivedSetting]:
             f"{tokens:,} tokens per update: Adam averages over more updates if they are small",
         ),
     ]
-    if facts.repetitive and not facts.plain:
-        why_less = "few words, each used very often: the next token is rarely in doubt"
-        derived.append(DerivedSetting("training.label_smoothing", REPETITIVE_SMOOTHING, why_less))
+    if facts.is_repetitive and not facts.plain:
+        why_smoothing = "few words, each used very often: the next token is rarely in doubt"
+        derived.append(DerivedSetting("training.label_smoothing", REPETITIVE_SMOOTHING, why_smoothing))
     if training.steps is None and training.epochs is None and training.minutes is None:
         why_open_end = "no limit is set: training stops when the validation score stops improving"
         return [
@@ -417,7 +428,7 @@ def _training(resolved: Resolved, facts: CorpusFacts) -> list[DerivedSetting]:
 
 
 def _batch_tokens(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
-    """Return a batch size that is small enough for many updates per epoch and in the minutes that are set."""
+    """Return a batch size that allows many updates per epoch, and many in the minutes that were set."""
     tokens = 1.3 * facts.target_words + facts.pairs  # a word has about 1.3 tokens; each pair has its </s>
     batch, why = tokens / WANTED_BATCHES_PER_EPOCH, f"about {tokens:,.0f} target tokens"
     minutes = recipe.training.minutes
@@ -437,7 +448,7 @@ def _picture_batch(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
 
 
 def _steps_in_time(resolved: Resolved, minutes: float, costs: TrainingCosts) -> tuple[int, str]:
-    """Return how many updates fit into the minutes that were set, after all other costs."""
+    """Return how many updates fit into the minutes that were set beside all other costs; at least one."""
     seconds_left = 60 * minutes * USED_SHARE_OF_MINUTES - costs.preparation_seconds - costs.finish_seconds
     interval = resolved.overrides.get("training.validate_every")
     if interval is not None:
@@ -468,8 +479,9 @@ def _validate_every(steps: int | None, costs: TrainingCosts, updates_per_epoch: 
     """Return the number of updates between validations.
 
     The interval is short enough to follow the progress, and so long that validations take at most 5 % of the
-    time.
+    time. A run that is shorter than this interval is validated once, at its end.
     """
+    # In a run without an end, at least 100 updates even if an epoch has fewer.
     wanted_interval = steps / WANTED_VALIDATIONS if steps is not None else max(updates_per_epoch, 100)
     update, validation = max(costs.update_seconds, 1e-9), costs.validation_seconds
     min_affordable = validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * update)

@@ -39,7 +39,7 @@ ResolvedSize = Annotated[
     Literal["tiny", "small", "base", "big"] | None,
     BeforeValidator(lambda size: None if size == "auto" else size),
 ]
-"""None: the widths and depths were set one by one, as in a model of another toolkit."""
+"""None: no size was set or derived. The widths and depths of an imported model, for example, have no size."""
 NormName = Literal["layer", "rms", "batch"]
 PositionName = Literal[
     "sinusoidal", "marian", "learned", "none", "rotary", "alibi", "relative-keys", "relative-bias"
@@ -65,7 +65,7 @@ token, to predict masked tokens, or to name the class of a picture."""
 
 
 class Settings(BaseModel):
-    """The base class of settings. Settings are frozen, and an unknown name is an error."""
+    """The base class of settings. Settings cannot be changed, and an unknown name is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -441,7 +441,7 @@ def make_recipe(settings: Mapping[str, Any] | None = None, **overrides: Any) -> 
 
 
 def merge_settings(nested: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested settings updated with `section.name` → value, all under current names and unchecked.
+    """Return nested settings updated with `section.name` → value, all under current names. Check no value.
 
     None means "not set". Neither argument is changed.
     """
@@ -458,7 +458,7 @@ def merge_settings(nested: Mapping[str, Any] | None, settings: Mapping[str, Any]
 
 def make_stored_recipe(settings: dict[str, Any]) -> Recipe:
     """Return the recipe of nested settings that jumok has stored; old names in them cause no warning."""
-    return make_recipe(_stored_names(settings))
+    return make_recipe(_with_stored_names(settings))
 
 
 def named_recipes() -> dict[str, Path]:
@@ -467,10 +467,10 @@ def named_recipes() -> dict[str, Path]:
 
 
 def read_recipe(path: Path) -> dict[str, Any]:
-    """Return the settings in a recipe file, unchecked.
+    """Return the settings in a recipe file; nothing but the TOML is checked.
 
-    If there is no file at `path`, it may be the name of a recipe that ships with jumok. Old setting names in
-    the recipe of a run folder are replaced by the current names.
+    If there is no file at `path`, `path` may be the name of a recipe that ships with jumok. Old setting names
+    in the recipe of a run folder are replaced by the current names without a warning.
     """
     recipe_files = named_recipes()
     try:
@@ -483,11 +483,11 @@ def read_recipe(path: Path) -> dict[str, Any]:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path} is not a TOML file: {error}.") from None
-    written_by_jumok = path.with_name("run.json").exists()
-    return _stored_names(settings) if written_by_jumok else settings
+    is_in_run_folder = path.with_name("run.json").exists()
+    return _with_stored_names(settings) if is_in_run_folder else settings
 
 
-def _stored_names(settings: dict[str, Any]) -> dict[str, Any]:
+def _with_stored_names(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the nested settings of a stored recipe under their current names, without a warning."""
     nested = {section: _current_names(section, values, stored=True) for section, values in settings.items()}
     model = nested.get("model")
@@ -509,14 +509,14 @@ def recipe_to_toml(recipe: Recipe) -> str:
 
 
 def flatten(recipe: Recipe) -> dict[str, Any]:
-    """Return `section.name` → value of all settings, as a person writes it."""
+    """Return `section.name` → value of all settings. Values are as a person writes them (`as_written`)."""
     return {
         f"{section}.{name}": as_written(value) for section, settings in recipe for name, value in settings
     }
 
 
 def as_written(value: Any) -> Any:
-    """Return a value as in TOML: a mechanism without options is its name."""
+    """Return a value as a person writes it: a mechanism as its name, or as a dict if it has options."""
     if isinstance(value, AttentionSettings):
         return value.model_dump() if value.options else value.kind
     return value
@@ -532,7 +532,7 @@ def setting_names() -> list[str]:
 
 
 def setting_help(settings: type[BaseModel], name: str) -> str:
-    """Return the docstring below a field: the help of a setting; "" if there is none."""
+    """Return the docstring below a field, which is the help of the setting; "" if there is none."""
     classes = [base for base in settings.__mro__ if issubclass(base, Settings)]
     return next((texts[name] for texts in map(_field_docstrings, classes) if name in texts), "")
 
@@ -593,13 +593,13 @@ def _toml(value: Any) -> str:
 
 
 def _explain(error: ValidationError) -> dict[str, str]:
-    """Return what is wrong with each setting; for an unknown name, suggest the closest known one."""
+    """Return `section.name` → what is wrong. For an unknown name, suggest the closest known name."""
     faults: dict[str, str] = {}
     for detail in error.errors():
         path = [str(part) for part in detail["loc"]]
-        section, name = _settings_at(path[:-1]), ".".join(_without_family(path))
+        name = ".".join(_without_family(path))
         if detail["type"] == "extra_forbidden":
-            faults[name] = _explain_unknown(path[-1], section)
+            faults[name] = _explain_unknown(path[-1], _settings_at(path[:-1]))
         elif detail["type"] == "union_tag_invalid":
             family, known = _family(detail["input"]), ", ".join(SETTINGS_BY_FAMILY)
             hint = suggest(family, SETTINGS_BY_FAMILY)
@@ -609,14 +609,14 @@ def _explain(error: ValidationError) -> dict[str, str]:
     return faults
 
 
-def _explain_unknown(name: str, section: type[BaseModel]) -> str:
-    """Say which families have a setting that this section lacks, or which setting may be meant."""
-    families = [family for family, settings in SETTINGS_BY_FAMILY.items() if name in settings.model_fields]
-    if section not in SETTINGS_BY_FAMILY.values() or not families:
-        return f"there is no such setting.{suggest(name, section.model_fields)}"
-    own = next(family for family, settings in SETTINGS_BY_FAMILY.items() if settings is section)
-    similar = [known for known in section.model_fields if known in name or name in known]
-    instead = similar or [known for known in section.model_fields if known != "family"]
+def _explain_unknown(name: str, settings: type[BaseModel]) -> str:
+    """Say which families have a setting that these settings lack, or which setting may be meant."""
+    families = [family for family, kind in SETTINGS_BY_FAMILY.items() if name in kind.model_fields]
+    if settings not in SETTINGS_BY_FAMILY.values() or not families:
+        return f"there is no such setting.{suggest(name, settings.model_fields)}"
+    own = next(family for family, kind in SETTINGS_BY_FAMILY.items() if kind is settings)
+    similar = [known for known in settings.model_fields if known in name or name in known]
+    instead = similar or [known for known in settings.model_fields if known != "family"]
     owners = f"{' and '.join(families)} {'has' if len(families) == 1 else 'have'} it"
     return f"the family {own} has no such setting ({owners}). It has: {', '.join(instead)}."
 
@@ -635,7 +635,7 @@ def _settings_at(path: list[str]) -> type[BaseModel]:
     settings: type[BaseModel] = Recipe
     for part in path:
         annotation = settings.model_fields[part].annotation if part in settings.model_fields else None
-        candidates = [SETTINGS_BY_FAMILY.get(part), annotation, *get_args(annotation)]
-        classes = (kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel))
+        kinds = [SETTINGS_BY_FAMILY.get(part), annotation, *get_args(annotation)]
+        classes = (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
         settings = next(classes, settings)
     return settings

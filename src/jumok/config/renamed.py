@@ -1,4 +1,4 @@
-"""Renamed settings: the old names work until 1.0.
+"""Renamed settings: the old names work until jumok 1.0.
 
 A user who uses an old name gets a `RenamedSettingWarning` with the new name. Recipes that an older jumok
 stored in a run folder or a model folder are read without a warning.
@@ -59,7 +59,10 @@ def with_current_names(settings: Mapping[str, Any], *, stored: bool = False) -> 
 
 
 def _caller_stacklevel() -> int:
-    """Return the `stacklevel` of the first frame outside jumok and pydantic, counted from its caller."""
+    """Return the `stacklevel` with which the function that calls this one warns its caller outside jumok.
+
+    Frames of pydantic count as frames of jumok.
+    """
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("jumok.", "pydantic")):
         frame, level = frame.f_back, level + 1

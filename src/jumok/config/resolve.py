@@ -90,7 +90,7 @@ class Overrides(Mapping[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class DerivedSetting:
-    """A setting `section.name`, its derived value, and the reason for it in half a sentence."""
+    """The name of a setting (`section.name`), its derived value, and the reason for the value."""
 
     name: str
     value: Any
@@ -116,7 +116,7 @@ class Resolved:
         return replace(self, reasons=(*self.reasons, *reasons))
 
     def corrected(self, setting: DerivedSetting) -> Resolved:
-        """Replace a value in the recipe, even if the person has set it; return the result."""
+        """Replace a value in the recipe, even if the person has set the value; return the result."""
         reasons = {reason.name: reason for reason in self.reasons} | {setting.name: setting}
         recipe = with_settings(self.recipe, {setting.name: setting.value})
         return replace(self, recipe=recipe, reasons=tuple(reasons.values()))

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from jumok.data.store import StoredCorpus
 
-# One random stream per use. `index` in `random_uint64` is the position of the batch for masking, and the
-# epoch for the other streams.
+# One random stream per use. `index` in `random_uint64` is the position of the batch for masking in training,
+# and the epoch for the other streams.
 SHUFFLE_STREAM, ORDER_STREAM, START_STREAM, MASKING_STREAM = 0, 1, 2, 3
 
 SOURCE_TOKENS_FACTOR = 2  # a batch has at most SOURCE_TOKENS_FACTOR * batch_tokens source tokens
@@ -40,7 +40,7 @@ MAX_EXACT_TARGET, MAX_EXACT_SOURCE = 8, 16
 
 
 def random_uint64(seed: int, index: int, stream: int, count: int) -> NDArray[np.uint64]:
-    """Return raw random bits, which numpy promises never to change, unlike `Generator.permutation`."""
+    """Return random numbers that are the same in every version of numpy, unlike `Generator.permutation`."""
     bits = np.random.PCG64(np.random.SeedSequence([seed, index, stream]))
     return bits.random_raw(count)
 
@@ -49,18 +49,21 @@ def random_uint64(seed: int, index: int, stream: int, count: int) -> NDArray[np.
 class EpochPlan:
     """The pairs and the order of the batches of one epoch.
 
-    Batch b has the pairs `pairs[starts[order[b]] : starts[order[b] + 1]]`, where `starts` is the field of
-    `SlotLayout`.
+    The batch that is read as number i of the epoch is b = `batch_order[i]`. It has the pairs `pairs[starts[b]
+    : starts[b + 1]]`, where `starts` is the field of `SlotLayout`.
     """
 
     epoch: int
     pairs: NDArray[np.int64]  # (slots,)
-    order: NDArray[np.int64]  # (batches,)
+    batch_order: NDArray[np.int64]  # (batches,)
 
 
 @dataclass(frozen=True)
 class SampledPairs:
-    """Pairs of a corpus with a fractional weight: each epoch uses `count` of them."""
+    """The pairs of a corpus whose weight has a fractional part.
+
+    For the fractional part, each epoch uses `count` of the pairs.
+    """
 
     pairs: NDArray[np.int64]
     count: int
@@ -71,9 +74,9 @@ class SlotLayout:
     """The part of the plan that is the same in every epoch."""
 
     keys: NDArray[np.uint64]  # (pairs,) sort key by length class, in the upper 32 bits
-    unsampled: NDArray[np.int64]  # pairs with a slot in every epoch, repeated as often as their weight says
+    unsampled: NDArray[np.int64]  # each pair as often as the whole part of its weight says
     sampled: tuple[SampledPairs, ...]
-    slot_order: NDArray[np.int64]  # (slots,) sorts unsampled + sampled into slot order
+    slot_order: NDArray[np.int64]  # (slots,) sorts the pairs of `unsampled` and `sampled` by slot
     starts: NDArray[np.int64]  # (batches + 1,) where each batch begins in slot order
 
     def assign(self, seed: int, epoch: int) -> EpochPlan:
@@ -85,8 +88,8 @@ class SlotLayout:
         for sampled, offset in zip(self.sampled, offsets, strict=True):
             assigned.append(_systematic_sample(_sorted_by(keys, sampled.pairs), sampled.count, float(offset)))
         pairs = np.concatenate(assigned)[self.slot_order]
-        order = np.argsort(random_uint64(seed, epoch, ORDER_STREAM, len(self.starts) - 1), kind="stable")
-        return EpochPlan(epoch, pairs, order)
+        random = random_uint64(seed, epoch, ORDER_STREAM, len(self.starts) - 1)
+        return EpochPlan(epoch, pairs, batch_order=np.argsort(random, kind="stable"))
 
 
 def layout_slots(
@@ -149,7 +152,8 @@ def _sorted_by(keys: NDArray[np.uint64], pairs: NDArray[np.int64]) -> NDArray[np
 def _split_by_weight(corpora: Sequence[StoredCorpus]) -> tuple[NDArray[np.int64], list[SampledPairs]]:
     """Return the pairs with a slot in every epoch, and the pairs that are sampled in each epoch.
 
-    Pairs are sampled if the weight of their corpus has a fractional part.
+    Each pair is in the first result as often as the whole part of its weight says. The pairs of a corpus
+    whose weight has a fractional part are also in the second result.
     """
     unsampled: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     sampled: list[SampledPairs] = []

@@ -7,11 +7,11 @@ The sentences of a batch are padded to a common length. The only state is the ca
 which depends only on the seed and the epoch. A run that resumes at position N therefore reads the same
 batches from N on as an uninterrupted run. `batch_plan.py` lays out the epochs.
 
-With token sampling (subword regularisation) a sentence is segmented differently in each epoch, so its length
-is known only when the sentence is used. Batches are then planned for longer sentences, by a factor that is
-measured on a sample of the corpus. If a sampled segmentation is still too long for its batch, the best
-segmentation is used instead. Every epoch thus has the same number of batches, and `batch_tokens` limits a
-batch as it does without sampling.
+With token sampling (subword regularisation) a sentence is segmented at random in each epoch, so its length is
+known only when the sentence is used. Batches are then planned for longer sentences, by a factor (`stretch`)
+that is measured on a sample of the corpus. If a sampled segmentation is still too long for its batch, the
+stored segmentation is used instead. Every epoch thus has the same number of batches, and `batch_tokens`
+limits a batch as it does without sampling.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from jumok.data.store import PairStore, StoredSide, TokenizerPairLike
 
-_STRETCH_SAMPLE = 256  # minimum number of pairs on which the stretch is measured; a small store uses all
-_STRETCH_QUANTILE = 0.9  # 90 % of the segmentations are at most as long as planned
+_STRETCH_SAMPLE = 256  # minimum number of pairs on which the stretch is measured; a smaller store uses all
+_STRETCH_QUANTILE = 0.9  # 90 % of the segmentations of the sample are at most as long as planned
 
 
 class Batches:
@@ -43,7 +43,7 @@ class Batches:
 
     In a batch, rows × longest target is at most `batch_tokens`, padding included, and rows × longest source
     is at most twice `batch_tokens`. A single pair that exceeds these limits is a batch by itself. `sampling`
-    above 0 segments sentences differently in each epoch. It needs `tokenizers` and a store with text.
+    above 0 segments sentences at random in each epoch. This needs `tokenizers` and a store with text.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Batches:
         if isinstance(self._layout, FeistelLayout):
             return self._layout.pairs_of(self.seed, epoch, index)
         plan = self._plan(epoch, self._layout)
-        batch = plan.order[index]
+        batch = plan.batch_order[index]
         return plan.pairs[self._layout.starts[batch] : self._layout.starts[batch + 1]]
 
     def batch(self, position: int) -> Batch:
@@ -118,9 +118,9 @@ class Batches:
         targets: list[list[int]] = []
         for pair in pairs.tolist():
             sampled_source, sampled_target = self._sample_pair(pair, epoch, tokenizers)
-            best_source, best_target = self.store.pair_ids(pair)
-            sources.append(sampled_source if len(sampled_source) <= max_source else best_source)
-            targets.append(sampled_target if len(sampled_target) <= max_target else best_target)
+            stored_source, stored_target = self.store.pair_ids(pair)
+            sources.append(sampled_source if len(sampled_source) <= max_source else stored_source)
+            targets.append(sampled_target if len(sampled_target) <= max_target else stored_target)
         return padded_batch(sources, targets)
 
     def _sample_pair(
@@ -133,16 +133,16 @@ class Batches:
         return source, tokenizers.target.sample(text.target, self.sampling, generator)
 
     def _measure_stretch(self) -> float:
-        """Return the 90th percentile of sampled length / best length, at least 1."""
+        """Return the 90th percentile of sampled length / stored length, at least 1."""
         if self._tokenizers is None:
             return 1.0
         stride = max(1, len(self.store) // _STRETCH_SAMPLE)
         ratios: list[float] = []
         for pair in range(0, len(self.store), stride):
-            for sampled, best in zip(
+            for sampled, stored in zip(
                 self._sample_pair(pair, 0, self._tokenizers), self.store.pair_ids(pair), strict=True
             ):
-                ratios.append(len(sampled) / max(1, len(best)))
+                ratios.append(len(sampled) / max(1, len(stored)))
         return max(1.0, float(np.quantile(ratios, _STRETCH_QUANTILE)))
 
 

@@ -3,8 +3,8 @@
     skipped = Counter()
     for pair in clean_pairs(corpora, limits, skipped=skipped): ...
 
-Every pair that is read is either kept or skipped. `check_corpora` applies the same rules and counts every
-fault.
+Every pair that is read is either kept or skipped. `corpus_report.check_corpora` applies the same rules and
+counts every fault.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Cleaner:
     Use one cleaner for all corpora, so that it finds duplicates across corpora.
 
     Pairs whose source is in a corpus of `exclude`, a validation or test set, are skipped. If `thorough` is
-    true, the cleaner also finds the faults that only reports need: repeated sources with another target,
-    links out of range, swapped sides.
+    true, the cleaner also finds three faults that take more time and skip no pair: repeated sources with
+    another target, links out of range, swapped sides.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class Cleaner:
     def _faults_across_pairs(self, sources: list[str], targets: list[str], *, plain: bool) -> Findings:
         """Return the faults that depend on other pairs, either of these corpora or of excluded corpora."""
         findings: Findings = {}
-        # Python's hash has 64 bits, is fast and is cached in the string. Hashes differ between processes, but
-        # every process finds the same duplicates.
+        # Python's hash has 64 bits, is fast and is cached in the string. The hash of a string differs between
+        # processes, but every process finds the same duplicates.
         hashes = np.fromiter(map(hash, zip(sources, targets, strict=True)), np.int64, count=len(sources))
         new = self._seen_pairs.add(hashes)
         findings[Fault.DUPLICATE] = ~new

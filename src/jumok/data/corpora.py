@@ -47,9 +47,10 @@ STANDARD_INPUT = "-"
 class Corpus:
     """Sentence pairs that can be read any number of times, in the order of their file.
 
-    Languages are codes, or "" if unknown. `weight` is how often each pair occurs per epoch. `plain` is true
-    for plain text, whose pairs have an empty source. `pictures` is true if the sources are paths of pictures.
-    `note` names choices that the reader made, such as columns.
+    Languages are codes, or "" if unknown. `weight` is how often each pair occurs per epoch on average.
+    `swapped` is true if source and target are exchanged after reading. `plain` is true for plain text, whose
+    pairs have an empty source. `pictures` is true if the sources are paths of pictures. `note` names choices
+    that the reader made, such as columns.
     """
 
     name: str
@@ -137,7 +138,8 @@ def open_corpus(
     """Open one file of pairs, two parallel texts, or pairs in memory: detect format and languages.
 
     `columns` chooses two columns of a table by name or number (`en,ko` or `2,4`); `encoding` is for
-    texts that are not UTF-8. Pairs are read later.
+    texts that are not UTF-8. This function reads only as much as it needs to find out the format, the columns
+    and the languages. The corpus reads all pairs whenever they are requested.
     """
     items = [paths] if isinstance(paths, str | Path) else list(paths)
     if items and all(map(is_pair, items)):
@@ -379,7 +381,7 @@ def _open_parallel(source: InputFile, target: InputFile) -> Corpus:
 
 
 def _language_in_name(file: InputFile) -> str:
-    """Return the language of `train.de`, `train.de.gz`, `train.de.txt` or `newstest.ref.deu`."""
+    """Return the language in a name such as `train.de`, `train.de.gz`, `train.de.txt` or `test.ref.deu`."""
     for part in reversed(file.plain_name.split(".")[1:]):
         language = find_language(part) if part.islower() else None
         if language:
@@ -405,7 +407,10 @@ def _language_pair_in_name(file: InputFile) -> tuple[str, str]:
 
 
 def _orient(corpus: Corpus, source: str, target: str, *, because: str) -> Corpus:
-    """Return the corpus in the wanted languages; swap its sides if they are in the opposite direction."""
+    """Return the corpus in the wanted languages; swap its sides if they are in the opposite direction.
+
+    Raise if it has other languages. The message says after `source → target` why these are wanted: `because`.
+    """
     first, second = corpus.source_language, corpus.target_language
     if corpus.pictures and _compatible(target, second):  # a picture is always the source
         return replace(corpus, target_language=target or second)
@@ -432,7 +437,8 @@ def _compatible(wanted: str, detected: str) -> bool:
 def _with_same_languages(corpora: Iterable[Corpus]) -> list[Corpus]:
     """Return all corpora in the languages of the first corpus that names both of its languages.
 
-    Raise if another corpus has other languages.
+    If no corpus names both, the languages of the first corpus are taken. Raise if another corpus has other
+    languages.
     """
     corpora = list(corpora)
     first = next((c for c in corpora if c.source_language and c.target_language), corpora[0])

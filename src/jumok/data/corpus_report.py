@@ -80,12 +80,12 @@ class SideReport:
 
 @dataclass(frozen=True, slots=True)
 class CorpusSummary:
-    """How many pairs one corpus has, and what its reader dropped (`lines.read_lines`)."""
+    """How many pairs one corpus has, and what its reader dropped, such as a byte order mark."""
 
     name: str
     pairs: int
     weight: float
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, int]  # what was dropped → how often
     note: str = ""  # choices of its reader, such as columns
 
 
@@ -93,7 +93,7 @@ class CorpusSummary:
 class CorpusReport:
     """The report. `pairs` is `kept` plus the sum of `skipped`.
 
-    `held_out` is the number of kept pairs that are for validation instead of training.
+    `held_out` is how many of the kept pairs are for validation instead of training.
     """
 
     pairs: int
@@ -126,7 +126,7 @@ def check_corpora(
 
     Pairs whose source is in a `validation` set are skipped, as in training. Pairs whose source is in one of
     the `tests` are reported but kept, because training does not know the test sets. `hold_out` is the number
-    of pairs to hold out for validation.
+    of pairs to hold out for validation; 0 if a validation set is given.
     """
     cleaner = Cleaner(limits, exclude=validation, thorough=True)
     tally = _Tally(corpora)
@@ -147,6 +147,7 @@ def check_corpora(
     all_hashes = np.concatenate(hashes)
     held_out = hold_out_from_hashes(all_hashes, count=hold_out).count(all_hashes)
     skipped = {fault: count for fault, count in cleaner.skipped.items() if count}
+    # With neither a hold-out nor a validation set, the caller does not ask whether training can validate.
     can_validate = bool(held_out) if hold_out else not validation or _has_pairs(validation)
     return CorpusReport(
         pairs=tally.pairs,
@@ -223,11 +224,11 @@ class _Tally:
         self._plain = first is not None and first.plain
         self.source = _SideTally(first.source_language if first else "")
         self.target = _SideTally(first.target_language if first else "")
-        self._sample = ("", "")  # the beginning of each side
+        self._sample = ("", "")  # the beginning of each side of the first corpus
         self._counts: Counter[Fault] = Counter()
         self._examples: dict[Fault, list[Example]] = {}
 
-    def add(self, corpus: str, block: InspectedBlock) -> None:
+    def add(self, corpus_name: str, block: InspectedBlock) -> None:
         if not self.pairs:
             beginning = block.pairs[:_SAMPLE_PAIRS]
             self._sample = (
@@ -244,7 +245,7 @@ class _Tally:
             for index in np.flatnonzero(mask)[: _MAX_EXAMPLES - len(examples)]:
                 line, pair = block.pairs[index]
                 detail = describe_links_out_of_range(pair) if fault is Fault.LINKS_OUT_OF_RANGE else ""
-                examples.append(Example(corpus, line, pair.source, pair.target, detail))
+                examples.append(Example(corpus_name, line, pair.source, pair.target, detail))
 
     def language_fault(self) -> str:
         if self._plain:

@@ -42,10 +42,10 @@ UTF_16_LE, UTF_16_BE = (
 
 
 def check_encoding(name: str) -> str:
-    """Return the name unchanged if Python knows this encoding; raise a DataError if not. "" is UTF-8."""
+    """Return the name of an encoding of text unchanged. Raise a DataError if it is unknown. "" is UTF-8."""
     try:
         b"a".decode(name or "utf-8")
-    except (LookupError, UnicodeError):  # UTF-16 and UTF-32 cannot decode a single byte
+    except (LookupError, UnicodeError):  # UTF-16 and UTF-32 are known too, but cannot decode a single byte
         try:
             is_unicode = codecs.lookup(name).name.startswith("utf-")
         except LookupError:
@@ -87,12 +87,13 @@ def is_utf8_instead(data: bytes, encoding: str) -> bool:
 
 
 def encoding_advice(
-    head: bytes, bad_line: bytes, others: Sequence[bytes], how_to_read: Callable[[Encoding], str]
+    head: bytes, bad_line: bytes, other_lines: Sequence[bytes], how_to_read: Callable[[Encoding], str]
 ) -> str:
     """Return what the bytes probably are and what to do.
 
-    `head` is the beginning of the file, `bad_line` the first line that is not UTF-8, `others` further lines;
-    `how_to_read` says how to read the input in an encoding.
+    `head` is the beginning of the file, or empty if the bad line is far from the beginning. `bad_line` is the
+    first line that is not UTF-8, `other_lines` are lines before and after it. `how_to_read` says how to read
+    the input in an encoding.
     """
     if kind := name_binary_file(head):
         return f"It is {kind}"
@@ -101,10 +102,10 @@ def encoding_advice(
         return f"It looks like {encoding.title}: {how_to_read(encoding)}"
     if _control_share(head) > _MAX_CONTROL_SHARE:
         return "It is binary data, not text. Is it the right file?"
-    bad_lines = [bad_line, *(line for line in others if not _decodes_as_utf8(line))]
+    bad_lines = [bad_line, *(line for line in other_lines if not _decodes_as_utf8(line))]
     encoding = guess_encoding(b"\n".join(bad_lines))
     decoded = f"{encoding.title}: {_preview(bad_line, encoding)!r}" if encoding else ""
-    num_good_lines = sum(_decodes_as_utf8(line) for line in others if not line.isascii())
+    num_good_lines = sum(_decodes_as_utf8(line) for line in other_lines if not line.isascii())
     if num_good_lines > len(bad_lines):
         guess = f" (in {decoded})" if encoding else ""
         return (
@@ -137,14 +138,16 @@ def _control_share(data: bytes) -> float:
 
 
 def find_utf16(head: bytes) -> Encoding | None:
-    """Return UTF-16 if the bytes begin with its byte order mark, or if they look like UTF-16 without one.
+    """Return the form of UTF-16 that a byte order mark or the zero bytes show; None if neither shows it.
 
-    In UTF-16, spaces, line ends and Latin letters have a zero byte: many bytes are zero, and nearly all of
-    them at even or nearly all at odd offsets.
+    In UTF-16, spaces, line ends and Latin letters have a zero byte. At least 4 % of the bytes are therefore
+    zero, and nearly all zeros are at even offsets, or nearly all at odd offsets.
     """
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return UTF_16
     head = head[: len(head) // 2 * 2]
+    if not head:
+        return None
     zeros = head[::2].count(0), head[1::2].count(0)  # at even and at odd offsets
     if sum(zeros) < 0.04 * len(head) or min(zeros) > 0.05 * sum(zeros):
         return None
@@ -156,7 +159,7 @@ def find_utf16(head: bytes) -> Encoding | None:
 
 def guess_encoding(data: bytes) -> Encoding | None:
     """Return the encoding in which bytes that are not UTF-8 read as common characters, or None."""
-    for encoding, common_share in _CANDIDATES:
+    for encoding, common_share in _ENCODINGS_TO_TRY:
         try:
             text = data.decode(encoding.codec)
         except UnicodeDecodeError:
@@ -202,9 +205,9 @@ def _common_share(
 
 
 def _cyrillic_share(non_ascii: Sequence[str], text: str) -> float:
-    """Return the share of Cyrillic letters in lower case, if most letters of the text are Cyrillic.
+    """Return the share of Cyrillic letters in lower case; 0.0 if most letters of the text are not Cyrillic.
 
-    The share is multiplied by 1.2, because some letters are capitals.
+    The share is multiplied by 1.2, because some letters are capitals. The result may thus exceed 1.
     """
     letters = sum(character.isalpha() for character in text)
     cyrillic = [character for character in non_ascii if "\u0400" <= character <= "\u04ff"]
@@ -219,15 +222,17 @@ _WESTERN = frozenset(
 
 
 def _western_share(non_ascii: Sequence[str], text: str) -> float:
-    """Return the share of accented letters and common marks, if most letters of the text are ASCII."""
+    """Return the share of accented letters and common marks; 0.0 if most letters are not ASCII."""
     letters = sum(character.isalpha() for character in text)
+    # + 2: in a very short text, one letter more may be accented.
     if 2 * sum(character.isalpha() for character in non_ascii) > letters + 2:
         return 0.0
     return sum(character in _WESTERN for character in non_ascii) / len(non_ascii)
 
 
-_CANDIDATES: list[tuple[Encoding, Callable[[Sequence[str], str], float]]] = [
-    # Lead bytes of the syllables of KS X 1001, and of the first level of the Japanese and Chinese characters.
+_ENCODINGS_TO_TRY: list[tuple[Encoding, Callable[[Sequence[str], str], float]]] = [
+    # `first` and `last` are the lead bytes of the syllables of KS X 1001, and of the first level of the
+    # Japanese and Chinese characters.
     (Encoding("cp949", "CP949 (Korean)"), partial(_common_share, codec="euc_kr", first=0xB0, last=0xC8)),
     (
         Encoding("cp932", "Shift-JIS (Japanese)"),

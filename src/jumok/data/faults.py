@@ -100,7 +100,7 @@ class CleaningLimits:
 
 
 Findings = dict[Fault, "NDArray[np.bool_]"]
-"""Fault → mask of the pairs in a block that have it. Only faults that occur are listed."""
+"""Fault → mask of the pairs in a block that have this fault. Only faults that occur are listed."""
 
 # UTF-8 that was decoded as Latin-1 or Windows-1252: continuation bytes become these characters. «, », …,
 # quotes, dashes and no-break spaces also follow letters in good text, so `_CONTINUATION` does not have them.
@@ -128,9 +128,10 @@ class BlockCharacters:
 class Inspector:
     """Applies the rules that need only the pair itself, for one pair of languages.
 
-    If a language is unknown, its script is taken from the first block, and used for the length ratio only.
-    Set `only_target` for plain text, or if the sources are pictures: rules that compare two sides then find
-    nothing.
+    If a language is unknown, no script is expected of its side. The commonest script of the first block is
+    then used for the length ratio and, if both languages are unknown, to find swapped sides. Set
+    `only_target` for plain text, or if the sources are pictures: the sources must then be "". An empty source
+    is no fault, and the rules that compare two sides find nothing.
     """
 
     def __init__(
@@ -175,7 +176,8 @@ class Inspector:
     def find_swapped(self, block: BlockCharacters) -> NDArray[np.bool_]:
         """Return which pairs are in the opposite direction of most pairs, by the two commonest scripts.
 
-        If a language is known, this method finds nothing, because a swapped pair then has the fault
+        The first block that has letters of two scripts decides which direction is the usual one. If a
+        language is known, this method finds nothing, because a swapped pair then has the fault
         `WRONG_SCRIPT`.
         """
         totals = block.source.script_totals() + block.target.script_totals()
@@ -190,18 +192,19 @@ class Inspector:
 
     def _too_long(self, side: Characters) -> NDArray[np.bool_]:
         too_long = side.lengths > self.limits.max_characters
-        # A sentence has at least as many characters as words, so words are counted only if it is long.
+        # A sentence has at least as many characters as words. If no sentence of the block has more than
+        # `max_words` characters, the words need not be counted.
         if side.lengths.max(initial=0) > self.limits.max_words:
             too_long |= side.count_words() > self.limits.max_words
         return too_long
 
     def learn_ratio(self, sources: Sequence[str], targets: Sequence[str]) -> float:
-        """Return the expected ratio of lengths. The first call computes it from these sentences."""
-        if self.expected_ratio is None:
-            self._learn_ratio_from(
-                BlockCharacters(classify_characters(sources), classify_characters(targets))
-            )
-        return self.expected_ratio or 1.0
+        """Return the expected ratio of lengths. If it is not known yet, compute it from these sentences."""
+        if self.expected_ratio is not None:
+            return self.expected_ratio
+        return self._learn_ratio_from(
+            BlockCharacters(classify_characters(sources), classify_characters(targets))
+        )
 
     def _learn_ratio_from(self, block: BlockCharacters) -> float:
         if self.expected_ratio is None:
@@ -238,7 +241,7 @@ class Inspector:
 
 
 def _in_scripts(block: BlockCharacters, source_script: str, target_script: str) -> NDArray[np.bool_]:
-    """Return which pairs have most letters of each side in the script that is given for this side."""
+    """Return which pairs have most source letters in one script and most target letters in the other."""
     source = 2 * block.source.count_letters([source_script]) > block.source.count_letters()
     target = 2 * block.target.count_letters([target_script]) > block.target.count_letters()
     return np.asarray(source & target, dtype=bool)
@@ -251,7 +254,8 @@ def _scripts_of(code: str) -> tuple[str, ...]:
 def _zero_width_classes(scripts: tuple[str, ...]) -> tuple[int, ...]:
     """Return the classes of characters that are a fault in these scripts.
 
-    Joiners are a fault in scripts that do not use them. Arabic and Indic scripts use them.
+    Joiners are a fault in scripts that do not use them. Arabic and Indic scripts use them. If the scripts are
+    unknown, joiners are no fault.
     """
     joiners_are_faults = bool(scripts) and _SCRIPTS_WITHOUT_JOINERS.issuperset(scripts)
     return (ZERO_WIDTH, JOINER) if joiners_are_faults else (ZERO_WIDTH,)
@@ -259,14 +263,14 @@ def _zero_width_classes(scripts: tuple[str, ...]) -> tuple[int, ...]:
 
 def _matches(pattern: re.Pattern[str], side: Characters) -> NDArray[np.bool_]:
     mask = _false_mask(side)
-    if not side.text.isascii() or pattern is _ENTITY:
+    if not side.text.isascii() or pattern is _ENTITY:  # ASCII cannot be mojibake
         for match in pattern.finditer(side.text):
             mask[side.sentence_at(match.start())] = True
     return mask
 
 
 def _two_byte_mojibake(side: Characters) -> NDArray[np.bool_]:
-    """Find signs mixed with accented letters, as in ³ª´Â.
+    """Return which sentences have signs mixed with accented letters, as in ³ª´Â.
 
     Text with accented letters only, or with a repeated sign, is not mojibake.
     """

@@ -79,7 +79,7 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class FeistelLayout:
     """Slots sorted by length class. Class index c has the slots class_starts[c] … class_starts[c + 1] - 1."""
 
-    order: NDArray[np.uint32]  # (slots,) the pairs, sorted by class
+    sorted_pairs: NDArray[np.uint32]  # (slots,) the pairs, sorted by class
     class_starts: NDArray[np.int64]  # (classes + 1,)
     starts: NDArray[np.int64]  # (batches + 1,) the slot where each batch begins
 
@@ -95,18 +95,18 @@ class FeistelLayout:
             shuffle = Permutation(class_end - first, (seed, epoch, SHUFFLE_STREAM, class_index))
             stop = min(end, class_end)
             slots = first + shuffle(np.arange(start - first, stop - first))
-            pairs.append(self.order[slots].astype(np.int64))
+            pairs.append(self.sorted_pairs[slots].astype(np.int64))
             start = stop
         return np.concatenate(pairs)
 
 
 def has_whole_weights(corpora: Sequence[StoredCorpus]) -> bool:
-    """Return whether each pair is used a whole number of times per epoch."""
+    """Return whether all weights are whole numbers, which a Feistel layout needs."""
     return all(corpus.weight == int(corpus.weight) for corpus in corpora)
 
 
 def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0) -> FeistelLayout:
-    """Lay out slots and batches, with all lengths multiplied by `stretch`."""
+    """Lay out slots and batches, with all lengths multiplied by `stretch`. Weights must be whole numbers."""
     counts: dict[int, int] = {}  # the number of slots of each class, by the code of the class
     for _, codes in _chunks(store, stretch):
         for code, count in zip(
@@ -120,21 +120,21 @@ def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0
     index_of[class_order] = np.arange(len(class_order))
     sizes = np.array([counts[code] for code in sorted_codes[class_order].tolist()], dtype=np.int64)
     class_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    order = np.empty(class_starts[-1], np.uint32)
+    sorted_pairs = np.empty(class_starts[-1], np.uint32)
     next_free = class_starts[:-1].copy()  # the next free slot of each class
     for pairs, codes in _chunks(store, stretch):
         indices = index_of[np.searchsorted(sorted_codes, codes)]
-        sorted_chunk = np.argsort(indices, kind="stable")
+        sorted_chunk = np.argsort(indices, kind="stable")  # positions in the chunk, sorted by class
         indices, begins = np.unique(indices[sorted_chunk], return_index=True)
         bounds = np.append(begins, len(sorted_chunk))
         for class_index, begin, end in zip(
             indices.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True
         ):
             free = next_free[class_index]
-            order[free : free + end - begin] = pairs[sorted_chunk[begin:end]]
+            sorted_pairs[free : free + end - begin] = pairs[sorted_chunk[begin:end]]
             next_free[class_index] += end - begin
     starts = _form_batches(class_starts, source[class_order], target[class_order], batch_tokens)
-    return FeistelLayout(order, class_starts, starts)
+    return FeistelLayout(sorted_pairs, class_starts, starts)
 
 
 def _chunks(store: PairStore, stretch: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -190,7 +190,7 @@ def _mixed_rows(
     start: int,
     batch_tokens: int,
 ) -> int:
-    """Return how many slots from `start` on fit into a batch that reaches into the next classes."""
+    """Return how many slots from `start` on fit into a batch that may reach into the next classes."""
     first = int(np.searchsorted(class_starts, start, side="right")) - 1
     end = min(start + max(1, batch_tokens // int(target[first])), int(class_starts[-1]))
     classes = np.searchsorted(class_starts, np.arange(start, end), side="right") - 1

@@ -35,10 +35,10 @@ def read_glossary(
     Otherwise, the first column is the source, unless the header is `target` and `source` in this order. In a
     table with more than two columns, the two columns are chosen as for training. If the choice is not clear,
     the first two columns of a TSV or CSV are read, because further columns may be notes. An XLSX or ODS is
-    refused.
+    then refused.
 
-    `encoding` is for text files that are not UTF-8. A file that is valid UTF-8 is read as UTF-8, whatever
-    `encoding` is.
+    `encoding` is for text files that are not UTF-8. A file that is valid UTF-8 is read as UTF-8 nevertheless,
+    unless `encoding` is another form of Unicode, such as UTF-16.
     """
     file = InputFile(path, encoding=check_encoding(encoding))
     if not file.path.is_file():
@@ -50,7 +50,7 @@ def read_glossary(
     named_languages = {code for code in opened.languages if code}
     if len(named_languages) == 2 and not {options.source, options.target} - {""} <= named_languages:
         raise DataError(
-            f"{file.name} has terms between {' and '.join(opened.languages)}. Received: a translation from "
+            f"{file.name} has terms in {' and '.join(opened.languages)}. Received: a translation from "
             f"{source_language or 'an unknown language'} to {target_language or 'an unknown language'}."
         )
     if options.source:

@@ -31,14 +31,18 @@ _PUNCTUATION = re.compile(
 )
 
 
-# Table with which `bytes.translate` maps ASCII characters as `sentence_key` does, four times as fast.
+# With this table, `bytes.translate` maps ASCII characters as the last line of `sentence_key` does, four times
+# as fast.
 _ASCII_TABLE = bytes(
     ord(" " if _PUNCTUATION.fullmatch(chr(code)) else chr(code).lower()) for code in range(128)
 ) + bytes(128)
 
 
 def sentence_key(text: str) -> str:
-    """Return the sentence in NFC without case, punctuation and extra spaces. Copies have the same key."""
+    """Return the sentence in NFC, with differences in case, punctuation and spaces removed.
+
+    Copies of a sentence have the same key.
+    """
     if text.isascii():
         return b" ".join(text.encode("ascii").translate(_ASCII_TABLE).split()).decode("ascii")
     return _PUNCTUATION.sub(" ", to_nfc(text).casefold()).strip()
@@ -63,7 +67,9 @@ class HoldOut:
 
 
 def choose_hold_out(pairs: Iterable[Pair], *, count: int) -> HoldOut:
-    """Choose about `count` pairs to hold out, never more, and at most a tenth of the pairs.
+    """Choose the pairs to hold out: at most `count`, and at most a tenth of the pairs.
+
+    There are fewer if pairs with the same source would exceed these limits.
 
     This takes one pass and eight bytes per pair.
 
@@ -81,8 +87,8 @@ def source_hashes(pairs: Iterable[Pair]) -> NDArray[np.uint64]:
 def fingerprint_pairs(pairs: Iterable[Pair]) -> str:
     """Return a fingerprint of the sources of these pairs. It does not depend on the order of the pairs.
 
-    A model card has the fingerprint of the validation set, so that `jumok shortlist` can check whether it
-    holds out the same pairs as training did.
+    The card of a model (`jumok.json`) has the fingerprint of the validation set, so that `jumok shortlist`
+    can check whether it holds out the same pairs as training did.
     """
     return hashlib.sha256(np.sort(source_hashes(pairs)).astype("<u8").tobytes()).hexdigest()
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _BLOCK_BYTES = 1 << 18
-_COMPRESSED_CHUNK_BYTES = 1 << 9  # small: even a zip bomb expands to only a few megabytes at a time
+_COMPRESSED_CHUNK_BYTES = 1 << 9  # small: even a bomb of gzip, xz or zstd expands to some megabytes at a time
+_MAX_BZIP2_OUTPUT_BYTES = 1 << 20  # at a time: 512 bytes of bzip2 can expand to a gigabyte
 _MAX_EXPANSION = 500  # text compresses 3 to 10 times; one endlessly repeated sentence, perhaps 300 times
 _MIN_EXPANDED_LIMIT = 1 << 18  # bytes of output that are allowed whatever the expansion
 _MAX_WINDOW_BYTES = 1 << 27  # memory that xz and zstd may use
@@ -138,8 +139,26 @@ def _gzip() -> _Decompressor:
     return zlib.decompressobj(wbits=31)  # 31: a gzip header and trailer
 
 
-def _bzip2() -> _Decompressor:
-    return bz2.BZ2Decompressor()
+class _Bzip2:
+    """Decompresses bzip2 in steps, each with at most `_MAX_BZIP2_OUTPUT_BYTES` of output."""
+
+    def __init__(self) -> None:
+        self._decompressor = bz2.BZ2Decompressor()
+
+    @property
+    def eof(self) -> bool:
+        return self._decompressor.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decompressor.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return self._decompressor.needs_input
+
+    def decompress(self, data: bytes, /) -> bytes:
+        return self._decompressor.decompress(data, _MAX_BZIP2_OUTPUT_BYTES)
 
 
 def _xz() -> _Decompressor:
@@ -154,11 +173,11 @@ def _zstandard() -> _Decompressor:
 
 COMPRESSIONS: dict[str, Callable[[], _Decompressor]] = {
     ".gz": _gzip,
-    ".bz2": _bzip2,
+    ".bz2": _Bzip2,
     ".xz": _xz,
     ".zst": _zstandard,
 }
-"""Suffix of a compressed file → function that returns its decompressor."""
+"""Suffix of a compressed file → function or class that makes its decompressor."""
 
 
 def _decompressed(
@@ -167,9 +186,10 @@ def _decompressed(
     """Decompress with a limit on the expansion; a compressed file may consist of several streams."""
     decompressor = None
     consumed = produced = 0
+    has_more_output = False  # for the data that the decompressor has received
     while data := raw.read(_COMPRESSED_CHUNK_BYTES):
         consumed += len(data)
-        while data:
+        while data or has_more_output:
             decompressor = decompressor or new_decompressor()
             output = _decompress(file, decompressor, data)
             produced += len(output)
@@ -179,6 +199,7 @@ def _decompressed(
             if decompressor.eof:
                 data = decompressor.unused_data.lstrip(b"\0")  # streams may be padded with zeros
                 decompressor = None
+            has_more_output = isinstance(decompressor, _Bzip2) and not decompressor.needs_input
     if decompressor is not None:
         raise _damage_error(file, "it is truncated")
 
@@ -259,6 +280,11 @@ def _member_blocks(file: InputFile, raw: IO[bytes]) -> Iterator[bytes]:
             raise _damage_error(file, "it is missing") from None
         if info.flag_bits & 1:
             raise DataError(f"{file.name} is encrypted. Save it without a password.")
+        # zipfile limits the memory for deflate only. Other methods could expand a few bytes to gigabytes.
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DataError(
+                f"{file.name} is compressed with a method other than deflate. Extract the file and name it."
+            )
         _check_expansion(file, info.file_size, info.compress_size)  # zipfile reads no more than file_size
         with archive.open(info) as member:
             while block := member.read(_BLOCK_BYTES):

@@ -1,11 +1,11 @@
 """Read a file, plain or compressed, as a stream of lines of text.
 
 Lines end at "\\n" and nowhere else: U+2028, U+0085 and the like are characters of a sentence, and splitting
-at them would shift every line that follows. (A file with "\\r" and no "\\n" comes from an old Mac, and its
-lines end at "\\r".) Nothing is repaired silently: a byte order mark and carriage returns are dropped and
-counted in `dropped`. A file with bytes that are not valid UTF-8 is refused: the message has the line and the
-offset of these bytes, and the encoding that probably fits. If an encoding was given, a file with bytes that
-are not valid in this encoding is refused.
+at them would shift every line that follows. (If the beginning of a file, 64 KiB or more, has "\\r" and no
+"\\n", the file comes from an old Mac, and its lines end at "\\r".) Nothing is repaired silently: a byte order
+mark and carriage returns are dropped and counted in `dropped`. A file with bytes that are not valid UTF-8 is
+refused: the message has the line and the offset of these bytes, and the encoding that probably fits. If
+`file.encoding` names another encoding, a file with bytes that are not valid in that encoding is refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_lines(file: InputFile, dropped: Counter[str]) -> Iterator[str]:
     """Yield the lines of a file without their ends; `dropped` also counts a missing final newline."""
     head, blocks = _read_head(file)
     rest = b""
-    line, offset = 1, 0  # of the first byte in `data`
+    line, offset = 1, 0  # where the first byte of `data` is in the file
     newline = b"\r" if b"\n" not in head and b"\r" in head else b"\n"
     if head.startswith(codecs.BOM_UTF8):
         dropped[BYTE_ORDER_MARK] += 1
@@ -56,7 +56,8 @@ def read_lines(file: InputFile, dropped: Counter[str]) -> Iterator[str]:
             raise _line_too_long_error(file, line)
     if rest:
         dropped[NO_FINAL_NEWLINE] += 1
-        yield from _without_returns(_decode(file, rest, line, offset, newline), newline, dropped)
+        lines = _decode(file, rest, line, offset, newline)
+        yield from lines if newline == b"\r" else _without_returns(lines, newline, dropped)
 
 
 def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
@@ -86,7 +87,7 @@ def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
 
 
 def _refuse_utf8(file: InputFile) -> None:
-    """Raise if a file is UTF-8 but should be read in another encoding, which could give mojibake."""
+    """Raise if a file is UTF-8 although `file.encoding` names another encoding, which could give mojibake."""
     if not is_utf8_instead(next(read_blocks(file), b"")[:_HEAD_BYTES], file.encoding):
         return
     raise DataError(
@@ -124,7 +125,8 @@ def _decode(file: InputFile, data: bytes, line: int, offset: int, newline: bytes
         before = data[: error.start]
         number, column = before.count(newline), error.start - (before.rfind(newline) + 1)
         lines = data.split(newline)
-        head = data[:_HEAD_BYTES] if offset == 0 else b""
+        is_beginning = offset <= len(codecs.BOM_UTF8)
+        head = data[:_HEAD_BYTES] if is_beginning else b""
         advice = encoding_advice(head, lines[number], lines[:number] + lines[number + 1 :], _how_to_read)
         raise DataError(
             f"{file.name} is not UTF-8 text: on line {line + number:,}, byte {column + 1:,} is "
@@ -137,7 +139,7 @@ def _how_to_read(encoding: Encoding) -> str:
 
 
 def _without_returns(lines: list[str], newline: bytes, dropped: Counter[str]) -> list[str]:
-    """Drop the carriage return that Windows puts before each newline."""
+    """Drop the carriage return that Windows puts before each newline. Of an old Mac, only count the lines."""
     if newline == b"\r":
         dropped[OLD_MAC_LINE_END] += len(lines)
         return lines

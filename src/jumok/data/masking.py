@@ -2,7 +2,8 @@
 
 In each sentence, 15 % of the tokens are chosen, at least one. Only the chosen tokens are predicted. Of the
 chosen tokens, 80 % become `<unk>`, 10 % become a random token, and 10 % stay unchanged (Devlin et al. 2019,
-section 3.1). `<unk>` can serve as the mask token, because with byte fallback no text contains it.
+section 3.1). `<unk>` serves as the mask token: with byte fallback (`text.byte_fallback`), no text contains
+this token.
 
 The seed and the position of the batch determine which tokens are chosen in training. The choice therefore
 differs from epoch to epoch (Liu et al. 2019, section 4.1), and a resumed run chooses the same tokens.
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from jumok.data.store import PairStore, TokenizerPairLike
 
 CHOSEN_SHARE, MASKED_SHARE, RANDOM_SHARE = 0.15, 0.8, 0.1
-_FIRST_TOKEN = END + 1  # after the special tokens
+_FIRST_TOKEN = END + 1  # END is the last special token
 
 
 class MaskedBatches(Batches):
@@ -60,7 +61,9 @@ def random_uint64_by_sentence(batch: Batch) -> NDArray[np.uint64]:
 
 
 def mask_tokens(batch: Batch, bits: NDArray[np.uint64], *, vocab_size: int) -> Batch:
-    """Return the targets of a batch as masked texts; random `bits` (row, token) decide what is masked.
+    """Return a batch of masked texts; random `bits` (row, token) decide what is masked.
+
+    The texts are the targets of `batch`. Its sources are not used.
 
     The source of the result is the masked text. The target of the result begins with `<s>`. After `<s>`, the
     target has the original token at each chosen position, and `PAD` elsewhere.

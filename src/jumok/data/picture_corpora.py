@@ -4,8 +4,9 @@
     captions.ko.tsv: picture ⇥ caption [⇥ regions]  header optional; paths are relative to the file's folder
 
 A region is a box around the object that a word of the caption names. `2:0.1,0.25,0.5,0.75` is the region of
-word 2 (counted from 0): its left, top, right and bottom edge as shares of the picture. `2/1:…` is the region
-of the first letter of word 2, if the rest of the word is a particle. Several regions are separated by spaces.
+word 2 (counted from 0): its left, top, right and bottom edge as shares of the picture. If the rest of the
+word is a particle, `2/1:…` is the region of the first letter of word 2, and `2/3:…` of its first three
+letters. Several regions are separated by spaces.
 
 A TSV may be untrusted, so its paths must stay in the folder of the TSV.
 """
@@ -40,10 +41,10 @@ _HEADERS = {"picture", "image", "path", "file"}
 
 
 def holds_pictures(path: str | Path) -> bool:
-    """Return whether a corpus consists of pictures.
+    """Return whether a corpus consists of pictures: a folder, or a .tsv of paths and captions.
 
-    That is a folder, or a .tsv whose first column has paths of pictures. As on the command line, the path may
-    have a weight: `pets:2.5`.
+    The first line of such a .tsv that is not blank begins with the path of a picture, or with a header such
+    as `picture`. As on the command line, the path may have a weight: `pets:2.5`.
     """
     path = Path(split_weight(str(path))[0])
     if path.is_dir():
@@ -71,7 +72,10 @@ def open_picture_reader(path: Path) -> tuple[PairReader, str]:
 
 
 def median_side_and_grey(pairs: Iterable[Pair]) -> tuple[int, bool]:
-    """Return the median of the pictures' longer sides in pixels, and whether all pictures are grey."""
+    """Return the median of the pictures' longer sides in pixels, and whether all pictures are grey.
+
+    There must be at least one pair.
+    """
     pictures = [measure_picture(pair.source) for pair in pairs]
     sides = sorted(max(picture.width, picture.height) for picture in pictures)
     return sides[len(sides) // 2], all(picture.grey for picture in pictures)
@@ -140,7 +144,10 @@ def _read_captions(file: InputFile, dropped: Counter[str]) -> Iterator[NumberedP
 
 
 def _path_inside(folder: Path, root: Path, name: str, where: str) -> Path:
-    """Return the path of a picture. Raise if the picture is outside the folder of its TSV."""
+    """Return the path of a picture. Raise if the picture is outside the folder of its TSV.
+
+    `root` is the folder without symbolic links. `where` names the line in messages.
+    """
     try:
         resolved = (root / name).resolve()
         is_inside = not Path(name).is_absolute() and resolved.is_relative_to(root)

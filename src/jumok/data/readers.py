@@ -63,7 +63,7 @@ PAIR_FORMATS: dict[str, OpenPairs] = {
 
 
 def find_pair_format(file: InputFile) -> OpenPairs | None:
-    """Return the function that opens a file of pairs, or None if it is a text in one language.
+    """Return the function that opens a file of pairs, or None if the file counts as a text in one language.
 
     Standard input has no name: it is JSONL if it begins with "{", otherwise TSV. A .txt is TSV if all its
     first lines have the same number of tabs.

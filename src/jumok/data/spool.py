@@ -11,15 +11,19 @@ of several equal pairs is kept, as in `cleaning.py`, which cleans in one process
 the same in every process.
 
     of every pair that was read:
-    000017.faults     0, or 1 + index of the first fault that skips the pair
+    000017.faults     0, or 1 + index in `SKIPPING_FAULTS` of the first fault that the pair has by itself
     000017.hashes     hash of the pair
 
-    of every pair without faults of its own:
+    of every pair whose number in `faults` is 0:
     000017.text       source, tab, target and line end
     000017.lengths    (pair, 2) bytes of the source and of the target
-    000017.keys       hash of the source without case and punctuation, for the hold-out and for `leaked`
-    000017.leaked     whether that source is in a corpus of `exclude`
+    000017.keys       hash of the source (or of the sentence of plain text) without case and punctuation;
+                      only if the pairs are read `with_keys` or with `exclude`
+    000017.leaked     whether this key is the key of a source in a corpus of `exclude`
     000017.keep       whether the pair is kept: it is neither a duplicate nor leaked
+
+While the pairs are encoded, the workers also write files with the token ids of each block. `store.py` reads
+and removes these files.
 """
 
 from __future__ import annotations
@@ -58,14 +62,14 @@ MIN_SPOOLED_BYTES = 64 * 2**20
 """Smaller corpora are read by one process and kept in memory."""
 MAX_COMPARED_HASHES = 8 * 2**20
 """Hashes that are compared at a time."""
-COMPRESSED_FACTOR = 4  # about what gzip saves
+COMPRESSED_FACTOR = 4  # gzip makes text about this many times smaller
 OUT_OF_MEMORY_ADVICE = "If memory is short, end other programs; then run the same command again."
 WORKER_CODE = "from jumok.data.spool_worker import main; main()"
 _HISTOGRAM_BITS = 16
 
 
 def should_spool(corpora: Sequence[Corpus]) -> bool:
-    """Return whether the corpora are text files with at least `MIN_SPOOLED_BYTES` in total."""
+    """Return whether the corpora are of text and their files have at least `MIN_SPOOLED_BYTES` in total."""
     if any(corpus.pictures for corpus in corpora):
         return False
     return sum(corpus.num_bytes(COMPRESSED_FACTOR) for corpus in corpora) >= MIN_SPOOLED_BYTES
@@ -77,7 +81,7 @@ class SpooledBlock:
 
     folder: Path
     number: int
-    corpus: int
+    corpus: int  # its index in the corpora of the spool
     first: int
     num_read: int
 
@@ -145,7 +149,7 @@ class SpooledPairs:
     """The training pairs of one corpus of a spool, in order."""
 
     spool: Spool
-    corpus: int
+    corpus: int  # its index in the corpora of the spool
     hold_out: HoldOut
 
     def blocks(self) -> list[SpooledBlock]:
@@ -157,14 +161,14 @@ class SpooledPairs:
 
 
 class Spool:
-    """Clean pairs on disk, in the order of their corpora. The folder is removed with this object."""
+    """Clean pairs on disk, in the order of their corpora. The folder is removed with this Python object."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.blocks: list[SpooledBlock] = []
         self.skipped: Counter[Fault] = Counter()
         self.kept = 0
-        self.has_alignments = False
+        self.has_alignments = False  # whether pairs that were read had alignments; a spool keeps none
         with disk_errors(folder, "The corpus itself is intact."):
             # An empty folder stays, because its permissions may be private.
             if not folder.is_dir() or any(folder.iterdir()):
@@ -176,7 +180,10 @@ class Spool:
     def read(
         cls, folder: Path, corpora: Sequence[Corpus], *, exclude: Sequence[Corpus] = (), with_keys: bool
     ) -> Spool:
-        """Read and clean corpora; pairs whose source is in a corpus of `exclude` are skipped."""
+        """Read and clean corpora; pairs whose source is in a corpus of `exclude` are skipped.
+
+        Set `with_keys` if pairs are to be held out of the spool.
+        """
         spool = cls(folder)
         excluded = [key_hash(key) for corpus in exclude for key in leak_keys(corpus)]
         first_message = {"folder": str(folder), "excluded": excluded, "with_keys": with_keys}
@@ -248,7 +255,7 @@ class Spool:
         return duplicates
 
     def pairs(self, corpus: int | None = None) -> Iterator[Pair]:
-        """Yield the clean pairs of one corpus, or of all corpora if `corpus` is None."""
+        """Yield the clean pairs of one corpus, by its index, or of all corpora if `corpus` is None."""
         for block in self.blocks:
             if corpus in (None, block.corpus):
                 yield from map(Pair, *block.texts(block.kept_mask()))
@@ -274,8 +281,8 @@ class Spool:
     def choose_hold_out(self, count: int) -> HoldOut:
         """Choose the pairs to hold out, with the same result as `hold_out_from_hashes`.
 
-        The first pass over the hashes finds the bucket of the threshold. The second pass finds the threshold
-        in this bucket.
+        The spool must have been read `with_keys`. The first pass over the hashes finds the bucket of the
+        threshold. The second pass finds the threshold in this bucket.
         """
         max_pairs = min(count, self.kept // MIN_PAIRS_PER_HELD_OUT)
         if max_pairs <= 0:

@@ -1,11 +1,14 @@
 """A worker process that cleans blocks of pairs for a spool, or encodes blocks of a spool.
 
-It reads messages and answers each message (→). It writes its results to files of the spool.
+It reads messages and answers each of them (→). It writes its results to files of the spool.
 
-{"folder", "excluded": hashes of sources, "with_keys"}       the first message of cleaning
-{"number", "languages", "plain", "expected_ratio", "sources", "targets"}         → {}, and files
-{"folder", "shared", "max_tokens", "store_text", "threshold"}    the first message of encoding
-{"number"}                                                       → {"skipped": counts}, and files
+To clean, the first message and the further ones:
+{"folder", "excluded": hashes of the keys of sources, "with_keys"}           → {}
+{"number", "languages", "plain", "expected_ratio", "sources", "targets"}     → {}, and files
+
+To encode, the first message and the further ones:
+{"folder", "shared", "max_tokens", "store_text", "threshold" of the hold-out}    → {}
+{"number"}                                                          → {"skipped": counts}, and files
 """
 
 from __future__ import annotations
@@ -93,7 +96,7 @@ def _hashes(lines: Sequence[bytes]) -> NDArray[np.uint64]:
 
 
 class BlockEncoder:
-    """Encodes the training pairs of a block."""
+    """Encodes the training pairs of blocks, and writes their token ids to the spool."""
 
     def __init__(self, message: Message) -> None:
         self.folder = Path(message["folder"])
@@ -119,13 +122,14 @@ class BlockEncoder:
 def main() -> None:
     """Run a worker on the standard streams of this process."""
     gc.disable()  # blocks have no reference cycles, and searching for cycles took a third of the time
-    tasks: list[Any] = []
+    task: Any = None  # what the first message asks for
 
     def answer(message: Message) -> Message:
-        if tasks:
-            with disk_errors(tasks[0].folder, "The corpus itself is intact."):
-                return tasks[0](message)  # type: ignore[no-any-return]
-        tasks.append(BlockCleaner(message) if "excluded" in message else BlockEncoder(message))
+        nonlocal task
+        if task is not None:
+            with disk_errors(task.folder, "The corpus itself is intact."):
+                return task(message)  # type: ignore[no-any-return]
+        task = BlockCleaner(message) if "excluded" in message else BlockEncoder(message)
         return {}
 
     answer_messages(answer)

@@ -48,7 +48,8 @@ MANIFEST = "store.json"
 SOURCE_SPECIAL_TOKENS, TARGET_SPECIAL_TOKENS = 1, 2
 SORTED, FEISTEL = "sorted", "feistel"
 MAX_SORTED_PAIRS = 1_000_000
-"""Larger stores get `feistel_plan.py`, which takes four bytes per pair instead of a hundred."""
+"""Larger stores have the order FEISTEL. If their weights are whole numbers, their batches are planned by
+`feistel_plan.py`, which takes four bytes per pair instead of a hundred."""
 NO_TOKENS, TOO_MANY_TOKENS = "no tokens", "too many tokens"
 _FILES = {
     f"{side}.{kind}" for side in ("source", "target") for kind in ("ids", "offsets", "text", "text-offsets")
@@ -131,11 +132,12 @@ class PairStore:
     source: StoredSide
     target: StoredSide
     corpora: tuple[StoredCorpus, ...]
-    fingerprint: str
+    fingerprint: str  # sha256 of the names and hashes of all files
     tokenizer_hash: str  # sha256 of the tokenizers that the pairs were encoded with
-    skipped: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)  # reason → number of pairs
     order: str = SORTED
-    """How epochs are laid out: `batch_plan.py`, or `feistel_plan.py` for large stores."""
+    """How epochs are laid out: by `batch_plan.py` (SORTED); by `feistel_plan.py` if all weights are whole
+    numbers (FEISTEL)."""
 
     def __len__(self) -> int:
         return len(self.source.offsets) - 1
@@ -326,8 +328,8 @@ def _write_contents(
             file.close()
     if first == 0:
         raise DataError(
-            f"No pair is left to train on: {_describe(skipped)}. At most {max_tokens} tokens per side are "
-            "allowed; `jumok check` shows what is wrong with the corpus."
+            f"No pair is left to train on: {_describe_skipped(skipped)}. At most {max_tokens} tokens per "
+            "side are allowed; `jumok check` shows what is wrong with the corpus."
         )
     # Old names stay in the file, so that stores of this format can still be read: "longest" is the
     # maximum number of tokens, "parts" are the corpora, "last" is an exclusive end, "vocabulary" is a hash.
@@ -386,7 +388,10 @@ def _append_corpus(
 
 @dataclass(frozen=True, slots=True)
 class EncodedSide:
-    """One side of some pairs. `ids` has the ids of all texts, `counts` the number of ids of each text."""
+    """One side of some pairs. `ids` has the ids of all texts, `counts` the number of ids of each text.
+
+    For pictures, `ids` has pixel values, `counts` the number of patches of each picture.
+    """
 
     texts: list[str]
     ids: NDArray[Any]
@@ -411,7 +416,7 @@ def encode_pairs(
     """
     source_ids = tokenizers.source.encode_batch(sources, **options)
     target_ids = tokenizers.target.encode_batch(targets, **options)
-    valid: list[int] = []
+    stored: list[int] = []  # the indices of the pairs that are not skipped
     skipped: Counter[str] = Counter()
     for index, (source, target) in enumerate(zip(source_ids, target_ids, strict=True)):
         # The source of plain text is empty, which is valid. A picture is never too long: the recipe sets
@@ -422,10 +427,10 @@ def encode_pairs(
         elif source_length > max_tokens or len(target) > max_tokens:
             skipped[TOO_MANY_TOKENS] += 1
         else:
-            valid.append(index)
+            stored.append(index)
     return EncodedPairs(
-        _encoded_side([sources[i] for i in valid], [source_ids[i] for i in valid], tokenizers.source),
-        _encoded_side([targets[i] for i in valid], [target_ids[i] for i in valid], tokenizers.target),
+        _encoded_side([sources[i] for i in stored], [source_ids[i] for i in stored], tokenizers.source),
+        _encoded_side([targets[i] for i in stored], [target_ids[i] for i in stored], tokenizers.target),
         skipped,
     )
 
@@ -490,7 +495,7 @@ def _ids_dtype(tokenizer: TokenizerLike) -> str:
 
 
 def _fingerprint(files: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the sha256 over the names and hashes of all files, in the order of their names."""
+    """Return the sha256 of the names and hashes of all files, in the order of their names."""
     lines = "".join(f"{name} {files[name]['sha256']}\n" for name in sorted(files))
     return hashlib.sha256(lines.encode("utf-8")).hexdigest()
 
@@ -564,7 +569,7 @@ def _refuse_foreign_folder(folder: Path) -> None:
         )
 
 
-def _describe(skipped: Mapping[str, int]) -> str:
+def _describe_skipped(skipped: Mapping[str, int]) -> str:
     if not skipped:
         return "the corpus is empty"
     return ", ".join(f"{count:,} with {reason}" for reason, count in sorted(skipped.items()))

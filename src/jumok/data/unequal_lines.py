@@ -1,9 +1,10 @@
 """Two parallel texts with unequal line counts: find the line after which sentences no longer match.
 
-The lengths of a sentence and its translation are correlated. After a missing line, the lengths on a line are
-no longer correlated. The missing line is found as a change point. The deviation of a line is the distance of
-its length ratio from the median. The cumulative sum of the deviations minus their mean is lowest where the
-large deviations begin (Page 1954). A shift that the lengths do not show is not reported.
+The lengths of a sentence and its translation are correlated. After a line that is missing in one text, the
+lengths on a line are no longer correlated. This line is found as a change point. The deviation of a line is
+the distance of the logarithm of its length ratio from the median. The cumulative sum of the deviations minus
+their mean is lowest where the large deviations begin (Page 1954). A shift that the lengths do not show is not
+reported.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from jumok.data.input_files import InputFile
 
-# Kolmogorov's statistic exceeds this in one of a hundred files without a shift.
+# Kolmogorov's statistic exceeds this value in one of a hundred files without a shift.
 _MIN_STATISTIC = 1.63
 
 

@@ -65,7 +65,7 @@ def check_tokenizers(stored: StoredModel) -> None:
 def check_conversion(stored: StoredModel) -> None:
     """Raise a ModelFolderError if CTranslate2 crashes on a model. The child stores the converted model."""
     if (
-        stored.converted is None and stored.card.recipe.model.family != "transformer"
+        stored.converted_files is None and stored.card.recipe.model.family != "transformer"
     ):  # CTranslate2 never loads such a model
         return
     if is_checked(stored.conversion_digest):

@@ -80,7 +80,7 @@ def load(
     _check_translates(stored)
     tokenizers = open_tokenizers(stored)
     chosen_shortlist = choose_shortlist(shortlist, stored, tokenizers)
-    if stored.converted is not None and engine == "torch":
+    if stored.converted_files is not None and engine == "torch":
         stored.weights()  # raises: only CTranslate2 runs this model
     reads_pictures = stored.card.recipe.source.kind == "pictures"  # only torch supports pictures
     if engine == "torch" or (engine == "auto" and reads_pictures):
@@ -294,13 +294,13 @@ def _choose_engine(
         check_conversion(stored)
         return _converted_engine(stored, tokenizers, model, options)
     except UnsupportedError as error:
-        if stored.converted is not None:
+        if stored.converted_files is not None:
             raise UnsupportedError(f"{error}. Only CTranslate2 runs the model in {stored.folder}.") from None
         if options["strict"]:
             raise UnsupportedError(f"{error}. Choose the engine torch, or auto.") from None
         reason = str(error)
     except StorageError as error:
-        if options["strict"] or stored.converted is not None:
+        if options["strict"] or stored.converted_files is not None:
             raise
         reason = str(error)
     from jumok.inference.engines.torch_engine import TorchEngine  # start-up
@@ -318,9 +318,9 @@ def _converted_engine(
     if stored.card.recipe.source.kind == "pictures":
         raise UnsupportedError("CTranslate2 reads text, and this model reads pictures")
     recipe, vocab_sizes = stored.card.recipe, (tokenizers.source.vocab_size, tokenizers.target.vocab_size)
-    if stored.converted is not None:
+    if stored.converted_files is not None:
         try:
-            return _start_engine(dict(stored.converted), max(vocab_sizes), options)
+            return _start_engine(dict(stored.converted_files), max(vocab_sizes), options)
         except _LoadError as error:
             raise ModelFolderError(
                 f"{stored.folder} cannot be used: CTranslate2 cannot load it ({error}). Import it again."

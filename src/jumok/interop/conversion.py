@@ -48,8 +48,9 @@ finite."""
 class ImportChoices:
     """The options of an import. If an option is "" or "auto", the files of the model determine the value.
 
-    `code` chooses the target language of a model with several target languages. If it is "ko" or ">>ko<<",
-    the token `>>ko<<` is put before every source.
+    `positions` is one of `POSITION_CHOICES`. `code` chooses the target language of a model with several
+    target languages. If it is "ko" or ">>ko<<", the token `>>ko<<` is put before every source that begins
+    with no such token. `licence` is stored in the model card.
     """
 
     positions: str = "auto"
@@ -69,8 +70,10 @@ class ImportedModel:
     tokenizers: dict[str, bytes]
     readme: str
     codes: tuple[str, ...]
+    """The tokens that name a target language, such as `>>ko<<`; empty if there is only one such language."""
     vocab_size: int
     positions_reason: str
+    """Why the model has these positions, as a part of a sentence."""
     engine_files: Mapping[str, bytes] = field(default_factory=dict)
     """The files of CTranslate2, if the model has no weights for torch."""
 
@@ -152,10 +155,10 @@ def _tokenizers(foreign: ForeignModel, choices: ImportChoices) -> TokenizerPair:
 
 
 def try_character_maps(tokenizers: TokenizerPair) -> None:
-    """Encode every character of Unicode's basic plane, so that a crafted character map crashes here.
+    """Encode every character from U+0001 to U+FFFF except surrogates, so that a crafted map crashes here.
 
-    This function runs in the child process. SentencePiece models of other toolkits normalise with a binary
-    map. Models that jumok trained have no such map (`text/character_map.py`).
+    This function runs in the child process of an import. SentencePiece models of other toolkits normalise
+    with a binary character map. Models that jumok trained have no such map (`text/character_map.py`).
     """
     characters = [chr(code) for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000]
     blocks = ["".join(characters[start : start + 64]) for start in range(0, len(characters), 64)]
@@ -173,9 +176,10 @@ def _ordinary_ids(vocabulary: ForeignVocabulary) -> list[int]:
 
 
 def _embeddings(foreign: ForeignModel, label: str) -> tuple[dict[str, Tensor], bool]:
-    """Return the weights of the embeddings and the output layer, and whether their matrices are tied.
+    """Return the weights of the embeddings and of the output layer, and whether they are tied.
 
-    The keys are jumok's names.
+    The keys are jumok's names. The weights are tied if the output layer has the matrix of the target
+    embedding, and, with one vocabulary, of the source embedding. `label` names the model in error messages.
     """
     weights = foreign.weights
     shared = weights.get("model.shared.weight")
@@ -261,9 +265,9 @@ def _load(model: Model, foreign: ForeignModel, embeddings: dict[str, Tensor], la
         load_module_weights(model, weights)
     except ModelFolderError as error:
         raise refusal(label, f"its weights do not fit its settings ({error})") from None
-    wrong = [name for name, tensor in module_weights(model).items() if not torch.isfinite(tensor).all()]
-    if wrong:
-        raise refusal(label, f"{len(wrong)} weights are not finite, {wrong[0]} among them")
+    not_finite = [name for name, tensor in module_weights(model).items() if not torch.isfinite(tensor).all()]
+    if not_finite:
+        raise refusal(label, f"{len(not_finite)} weights are not finite, {not_finite[0]} among them")
     batch = padded_batch([[END + 1]], [[END + 1]])
     with torch.inference_mode():
         if not torch.isfinite(model.eval().output(model(batch))).all():

@@ -52,6 +52,8 @@ ARGOS_LENGTH_PENALTY = 0.2  # the length penalty of Argos Translate
 BINARY_VERSIONS = range(4, 7)
 SPECIFICATION = "TransformerSpec"
 MAX_POSITIONS, MAX_SOURCE_TOKENS, MAX_LENGTH_RATIO = 8192, 200, 3.0
+"""Limits of an imported model: the number of tokens of a text for the engine, and the values of the settings
+`training.max_sentence_tokens` and `search.max_length_ratio`. A table of positions may lower the first two."""
 _PADDING = ("<pad>", "<blank>")
 _LAYER = re.compile(r"(encoder|decoder)/layer_(\d+)/")
 _DTYPES = ("<f4", "<i1", "<i2", "<i4", "<f2", "<u2")  # in CTranslate2's order; "<u2" stands for bfloat16
@@ -67,8 +69,8 @@ def is_ctranslate2(package: Package) -> bool:
 def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> ImportedModel:
     """Read a model that only CTranslate2 can run. Raise an error if it cannot translate a sentence."""
     require_ctranslate2()
-    argos = f"{ARGOS_FOLDER}model.bin" in package
-    folder = ARGOS_FOLDER if argos else ""
+    is_argos = f"{ARGOS_FOLDER}model.bin" in package
+    folder = ARGOS_FOLDER if is_argos else ""
     if choices.positions != "auto" or choices.code:
         raise package.refusal(
             "the positions and the target language of a model of CTranslate2 are part of its files",
@@ -77,18 +79,18 @@ def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> Im
     model = package.read(f"{folder}model.bin")
     variables = _read_variables(package, f"{folder}model.bin", model)
     vocabularies = _Vocabularies.read(package, folder, variables)
-    tokenizers = _tokenizers(package, vocabularies, argos=argos)
+    tokenizers = _tokenizers(package, vocabularies, is_argos=is_argos)
     try_character_maps(tokenizers)
     config = vocabularies.config(variables)
     files = {"model.bin": model, "config.json": json.dumps(config).encode(), **vocabularies.files()}
-    metadata = _argos_metadata(package) if argos else {}
+    metadata = _argos_metadata(package) if is_argos else {}
     settings = _settings(package, variables, config, metadata, choices)
     settings |= {
         "text.shared": vocabularies.shared,
         "text.vocab_size": min(len(vocabularies.target), 128_000),  # the maximum that a recipe allows
     }
     _translate_once(package, files, tokenizers)
-    name = "Argos Translate" if argos else "CTranslate2"
+    name = "Argos Translate" if is_argos else "CTranslate2"
     facts: dict[str, Any] = {
         "imported_from": f"{name}, {path.resolve().name}",
         "runs_on": "ctranslate2",
@@ -209,18 +211,18 @@ def _count_parameters(variables: Mapping[str, _Variable]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Vocabularies:
-    """The tokens of both sides in the order of CTranslate2's ids. `values` is the content of config.json."""
+    """The tokens of both sides in the order of CTranslate2's ids, and the content of config.json."""
 
     package: Package
     source: Sequence[str]
     target: Sequence[str]
     shared: bool
-    values: Mapping[str, Any]
+    original_config: Mapping[str, Any]
 
     @classmethod
     def read(cls, package: Package, folder: str, variables: Mapping[str, _Variable]) -> _Vocabularies:
         config_file = f"{folder}config.json"
-        values = package.json(config_file) if config_file in package else {}
+        original_config = package.json(config_file) if config_file in package else {}
         shared = _vocabulary(package, f"{folder}shared_vocabulary")
         source = shared or _vocabulary(package, f"{folder}source_vocabulary")
         target = shared or _vocabulary(package, f"{folder}target_vocabulary")
@@ -233,11 +235,11 @@ class _Vocabularies:
             if weight is None or len(weight.shape) != 2 or weight.shape[0] != len(tokens):
                 shape = "no shape" if weight is None else f"the shape {weight.shape}"
                 raise package.refusal(f"{name} has {shape}, and its vocabulary has {len(tokens):,} tokens")
-        return cls(package, source, target, shared is not None, values)
+        return cls(package, source, target, shared is not None, original_config)
 
     def special(self, tokens: Sequence[str]) -> dict[str, str]:
         """Return jumok's name of each special token. The keys are the names in this vocabulary."""
-        table = SettingsTable(self.package, "config.json", self.values)
+        table = SettingsTable(self.package, "config.json", self.original_config)
         special_names = {
             table.text("eos_token", "</s>"): SPECIAL_TOKENS[END],
             table.text("unk_token", "<unk>"): SPECIAL_TOKENS[UNKNOWN],
@@ -268,6 +270,7 @@ class _Vocabularies:
         return names
 
     def files(self) -> dict[str, bytes]:
+        """Return the new vocabulary files, with jumok's names of tokens."""
         sides = {"shared": self.source} if self.shared else {"source": self.source, "target": self.target}
         return {
             f"{side}_vocabulary.json": json.dumps(self.names(tokens)).encode()
@@ -276,8 +279,11 @@ class _Vocabularies:
 
     def config(self, variables: Mapping[str, _Variable]) -> dict[str, Any]:
         """Return a new config.json, with jumok's names of tokens and the limits for `CTranslate2Engine`."""
-        table = SettingsTable(self.package, "config.json", self.values)
-        start = table.text("decoder_start_token", "" if "decoder_start_token" in self.values else "<s>")
+        table = SettingsTable(self.package, "config.json", self.original_config)
+        has_start = (
+            "decoder_start_token" in self.original_config
+        )  # null: the user names the token in each call
+        start = table.text("decoder_start_token", "" if has_start else "<s>")
         special = self.special(self.target)
         if start not in special:
             raise self.package.refusal(
@@ -308,7 +314,7 @@ class _Vocabularies:
     def _epsilon(self, table: SettingsTable) -> dict[str, float]:
         """Return the epsilon of layer norms if config.json has it. Otherwise CTranslate2 uses a default."""
         name = "layer_norm_epsilon"
-        return {} if self.values.get(name) is None else {name: table.number(name, 0, 1, 1e-5)}
+        return {} if self.original_config.get(name) is None else {name: table.number(name, 0, 1, 1e-5)}
 
 
 def _vocabulary(package: Package, name: str) -> list[str] | None:
@@ -332,8 +338,8 @@ def _vocabulary(package: Package, name: str) -> list[str] | None:
 # --- tokenizers and settings --------------------------------------------------------------------------------
 
 
-def _tokenizers(package: Package, vocabularies: _Vocabularies, *, argos: bool) -> TokenizerPair:
-    source, target = (package.read(name) for name in _sentencepiece_files(package, argos=argos))
+def _tokenizers(package: Package, vocabularies: _Vocabularies, *, is_argos: bool) -> TokenizerPair:
+    source, target = (package.read(name) for name in _sentencepiece_files(package, is_argos=is_argos))
     return TokenizerPair(
         JointVocabularyTokenizer(source, vocabularies.ordinary(vocabularies.source)),
         JointVocabularyTokenizer(target, vocabularies.ordinary(vocabularies.target), is_source=False),
@@ -341,8 +347,8 @@ def _tokenizers(package: Package, vocabularies: _Vocabularies, *, argos: bool) -
     )
 
 
-def _sentencepiece_files(package: Package, *, argos: bool) -> tuple[str, str]:
-    if argos and ARGOS_TOKENIZER in package:
+def _sentencepiece_files(package: Package, *, is_argos: bool) -> tuple[str, str]:
+    if is_argos and ARGOS_TOKENIZER in package:
         return ARGOS_TOKENIZER, ARGOS_TOKENIZER
     if {"source.spm", "target.spm"} <= set(package.names()):
         return "source.spm", "target.spm"
@@ -378,7 +384,10 @@ def _settings(
     metadata: Mapping[str, Any],
     choices: ImportChoices,
 ) -> dict[str, Any]:
-    """Return the settings of the recipe. Settings of the section `model` are only information for people."""
+    """Return the settings of the recipe.
+
+    Settings of the section `model` are only information for people, because CTranslate2 reads its own files.
+    """
     table = SettingsTable(package, ARGOS_METADATA, metadata)
     layers = {
         side: {int(match[2]) for name in variables if (match := _LAYER.match(name)) and match[1] == side}

@@ -32,13 +32,16 @@ class ExportedModel:
         return languages.source, languages.target
 
 
-def does_not_fit(toolkit: str, setting: str, why: str, advice: str) -> UnsupportedError:
+def export_refusal(toolkit: str, setting: str, why: str, advice: str) -> UnsupportedError:
     """Return the error for a model that another toolkit cannot represent."""
     return UnsupportedError(f"This model cannot be exported to {toolkit}: {setting}, and {why}. {advice}")
 
 
 def text_requirements(exported: ExportedModel) -> str:
-    """Return a paragraph for the README that says how users of another toolkit must prepare a text."""
+    """Return a paragraph for the README that says how users of another toolkit must prepare a text.
+
+    If a text needs no preparation, return "".
+    """
     source = exported.tokenizers.source
     if not isinstance(source, JointVocabularyTokenizer):
         return "\nText must be in Unicode's normal form NFC.\n"
@@ -52,6 +55,6 @@ def text_requirements(exported: ExportedModel) -> str:
         sentences.append(f"Begin each text with the token of its target language: {listed}.")
     if source.normaliser != "none":
         sentences.append(
-            "Text was normalised as OPUS-MT's `preprocess.sh` does: ASCII punctuation and digits."
+            "Normalise each text as OPUS-MT's `preprocess.sh` does: ASCII punctuation and digits."
         )
     return f"\n{' '.join(sentences)}\n" if sentences else ""

@@ -18,7 +18,7 @@ from jumok.inference.engines.ctranslate2_engine import require_ctranslate2
 from jumok.inference.engines.ctranslate2_export import TokenNames
 from jumok.inference.engines.ctranslate2_export import export as ctranslate2_model
 from jumok.inference.loading import max_positions_for, open_tokenizers
-from jumok.interop.exported_model import ExportedModel, does_not_fit, text_requirements
+from jumok.interop.exported_model import ExportedModel, export_refusal, text_requirements
 from jumok.interop.huggingface_writer import huggingface_files
 from jumok.interop.onnx_writer import onnx_files
 from jumok.interop.weight_names import distinct_names
@@ -42,7 +42,8 @@ import ctranslate2, sentencepiece
 
 folder = "."  # the folder of this file
 translator = ctranslate2.Translator(folder)
-source, target = (sentencepiece.SentencePieceProcessor(model_file=f"{folder}/{name}") for name in NAMES)
+source = sentencepiece.SentencePieceProcessor(model_file=f"{folder}/source.spm")
+target = sentencepiece.SentencePieceProcessor(model_file=f"{folder}/target.spm")
 result = translator.translate_batch([PIECES])[0]
 print(target.decode(result.hypotheses[0]))
 ```
@@ -115,15 +116,15 @@ def _ctranslate2_files(exported: ExportedModel) -> dict[str, bytes]:
         )
     except UnsupportedError as error:
         raise UnsupportedError(f"This model cannot be exported to CTranslate2: {error}.") from None
-    models = {
+    sentencepiece_models = {
         f"{side}.spm": tokenizer.sentencepiece
         if isinstance(tokenizer, JointVocabularyTokenizer)
         else tokenizer.to_bytes()
         for side, tokenizer in zip(("source", "target"), sides, strict=True)
     }
-    usage = _CTRANSLATE2_USAGE.replace("NAMES", '("source.spm", "target.spm")')
-    usage = usage.replace("PIECES", _pieces_expression(exported)) + text_requirements(exported)
-    return {**files, **models, "README.md": describe_model(exported.card, usage=usage).encode()}
+    usage = _CTRANSLATE2_USAGE.replace("PIECES", _pieces_expression(exported)) + text_requirements(exported)
+    readme = describe_model(exported.card, usage=usage).encode()
+    return {**files, **sentencepiece_models, "README.md": readme}
 
 
 def _pieces_expression(exported: ExportedModel) -> str:
@@ -139,23 +140,25 @@ def _pieces_expression(exported: ExportedModel) -> str:
 
 
 def _argos_files(exported: ExportedModel) -> dict[str, bytes]:
-    """Return the files of an .argosmodel: CTranslate2's files, one SentencePiece model, and metadata."""
+    """Return the files of an .argosmodel: CTranslate2's, one SentencePiece model, metadata and a README."""
     source, target = exported.languages
     files = _ctranslate2_files(exported)
     advice = "Use `--to ctranslate2` instead."
     if files["source.spm"] != files["target.spm"]:
         why = "Argos has one SentencePiece model for both sides"
-        raise does_not_fit("Argos", "each side has a SentencePiece model of its own", why, advice)
+        raise export_refusal("Argos", "each side has a SentencePiece model of its own", why, advice)
     tokenizer = exported.tokenizers.source
     if isinstance(tokenizer, JointVocabularyTokenizer) and tokenizer.codes:
         why = "Argos cannot put a code before each text"
-        raise does_not_fit("Argos", f"its texts begin with a code such as {tokenizer.codes[0]}", why, advice)
+        raise export_refusal(
+            "Argos", f"its texts begin with a code such as {tokenizer.codes[0]}", why, advice
+        )
     if isinstance(tokenizer, JointVocabularyTokenizer) and tokenizer.normaliser != "none":
         why = "Argos gives texts to SentencePiece as they are"
-        raise does_not_fit("Argos", f"its texts need the normaliser {tokenizer.normaliser}", why, advice)
+        raise export_refusal("Argos", f"its texts need the normaliser {tokenizer.normaliser}", why, advice)
     if not source or not target:
-        why = "Argos finds models by them"
-        raise does_not_fit("Argos", "its languages are unknown", why, advice)
+        why = "Argos finds models by their languages"
+        raise export_refusal("Argos", "its languages are unknown", why, advice)
     metadata: dict[str, Any] = {
         "package_version": "1.0",
         "argos_version": "1.9",

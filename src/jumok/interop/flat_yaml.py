@@ -1,7 +1,7 @@
-"""Parse the two kinds of YAML that Marian writes: flat settings, and vocabularies that are not valid YAML.
+"""Parse the two kinds of YAML that Marian writes: flat settings, and vocabularies.
 
-The lines of a vocabulary are split only at "\\n". Tokens can contain other line breaks (NEL, U+2028), which a
-YAML parser would treat as line ends or reject.
+A YAML parser may reject a vocabulary, because tokens can contain line breaks such as NEL and U+2028. Here,
+only "\\n" ends a line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _NUMBER = re.compile(r"-?\d{1,18}")
 
 
 def parse_settings(text: str) -> dict[str, Any]:
-    """Return flat settings: `key: value`, `key: [a, b]`, or a key that is followed by lines `- value`."""
+    """Return flat settings: `key: value`, `key: [a, b]`, or a key that is followed by lines `- value`.
+
+    A key that nothing follows, or only a line `[]`, has the value [].
+    """
     settings: dict[str, Any] = {}
     key = ""
     for line in text.split("\n"):
@@ -36,9 +39,12 @@ def parse_settings(text: str) -> dict[str, Any]:
 
 
 def parse_vocabulary(text: str) -> dict[str, int]:
-    """Return the id of each token. Raise a ValueError if a line is not an entry or a token occurs twice."""
+    """Return the id of each token, from lines `token: id` or a JSON object.
+
+    Raise a ValueError if a line is not an entry, or if a token or an id occurs twice.
+    """
     if text.lstrip().startswith("{"):
-        return _to_vocabulary(list(json.loads(text).items()))
+        return _to_vocabulary(json.loads(text, object_pairs_hook=list))
     entries: list[tuple[str, int]] = []
     complex_key: str | None = None
     for number, line in enumerate(text.split("\n"), 1):
@@ -53,6 +59,8 @@ def parse_vocabulary(text: str) -> dict[str, int]:
         if match is None:
             raise ValueError(f"line {number} is not `token: id`: {line[:40]!r}")
         entries.append((_parse_token(match[1]), int(match[2])))
+    if complex_key is not None:
+        raise ValueError(f"the last token has no id: {complex_key[:40]!r}")
     return _to_vocabulary(entries)
 
 
@@ -60,7 +68,7 @@ def _to_vocabulary(entries: list[tuple[str, int]]) -> dict[str, int]:
     vocabulary = dict(entries)
     ids = list(vocabulary.values())
     if not all(isinstance(id_, int) and not isinstance(id_, bool) and id_ >= 0 for id_ in ids):
-        raise ValueError("an id is not a whole number")
+        raise ValueError("an id is not a whole number from 0 on")
     if len(vocabulary) < len(entries) or len(set(ids)) < len(ids):
         raise ValueError("a token or an id occurs twice")
     return vocabulary

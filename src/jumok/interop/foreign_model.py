@@ -16,20 +16,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForeignVocabulary:
-    """The tokens of one side, by their ids in the foreign model, and the SentencePiece model of this side."""
+    """The tokens of one side, by their ids in the foreign model, and the SentencePiece model of this side.
+
+    `end`, `unknown`, `begin` and `padding` are the ids of special tokens.
+    """
 
     tokens: Mapping[int, str]
+    """All tokens, including the special tokens."""
     sentencepiece: bytes
     end: int
     unknown: int
     begin: int | None
-    """The token with which decoding begins. If None, decoding begins with a zero vector, which has no id."""
+    """The id with which decoding begins. If None, decoding begins with a zero vector, which has no id."""
     padding: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignModel:
-    """All data of a foreign model. The keys of `settings` are settings of a recipe, as `section.name`."""
+    """All data of a foreign model. The keys of `settings` are settings of a recipe, as `section.name`.
+
+    `format` is the name of the toolkit. `positions` is a value of the setting `model.positions`, and
+    `positions_reason` says why. `normaliser` is one of `joint_vocabulary.NORMALISERS`.
+    """
 
     format: str
     settings: Mapping[str, Any]

@@ -6,8 +6,10 @@
 | --- | --- | --- |
 | activation | swish | relu |
 | id of `</s>` | 0 | anywhere |
-| weights | pytorch_model.bin or model.safetensors, float32 | float16 or float32 |
+| precision of the weights | float32 | float16 or float32 |
 | generation settings | config.json | generation_config.json |
+
+The weights of both are in model.safetensors (or parts of it) or pytorch_model.bin.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 _PART_OF_WEIGHTS = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
-_POSITION_ROWS = 64  # the number of rows of a stored position table that are compared with the formula
+_POSITION_ROWS = 64
 _POSITIONS_REASON = "as transformers has them; --positions marian takes those that Marian trained with"
 
 
@@ -44,7 +46,7 @@ def read_huggingface(package: Package, path: Path) -> ForeignModel:
     kind = config.text("model_type")
     if kind != "marian":
         raise package.refusal(
-            f'its model_type is "{kind or "missing"}"',
+            f'its model_type is "{kind}"' if kind else "its config.json has no model_type",
             "jumok imports MarianMT models (OPUS-MT) and its own exports.",
         )
     _check_architecture(config)
@@ -143,7 +145,7 @@ def _vocabulary(package: Package, config: SettingsTable, file: str, sentencepiec
 
 
 def read_tensors(package: Package, path: Path) -> dict[str, Tensor]:
-    """Return the weights of a Hugging Face folder by name, in single precision."""
+    """Return the weights of a Hugging Face folder by name, in single precision. Integers are left out."""
     if "model.safetensors" in package:
         tensors = tensors_from_bytes(package.read("model.safetensors"), path / "model.safetensors")
     elif "model.safetensors.index.json" in package:
@@ -158,9 +160,11 @@ def read_tensors(package: Package, path: Path) -> dict[str, Tensor]:
 
 
 def _drop_copies(weights: dict[str, Tensor], *, shared: bool, tied: bool) -> None:
-    """Drop the copies of a tied matrix.
+    """Drop the copies of a tied matrix from `weights`.
 
     Old files store the matrix under each of its names, and transformers reads only one of the copies.
+    `shared` says whether the two embeddings are tied, and `tied` whether the output layer is tied to the
+    target embedding.
     """
     if shared and "model.shared.weight" in weights:
         weights.pop("model.encoder.embed_tokens.weight", None)
@@ -170,7 +174,10 @@ def _drop_copies(weights: dict[str, Tensor], *, shared: bool, tied: bool) -> Non
 
 
 def _drop_position_tables(package: Package, weights: dict[str, Tensor]) -> None:
-    """Drop the position tables of old files. Raise an error if a table is not sinusoidal."""
+    """Drop the position tables of old files from `weights`.
+
+    Raise an error if the first `_POSITION_ROWS` rows of a table are not sinusoids.
+    """
     for name in [name for name in weights if name.endswith("embed_positions.weight")]:
         table = weights.pop(name)[:_POSITION_ROWS]
         if table.dim() != 2:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from jumok.config.recipe import TransformerSettings
-from jumok.interop.exported_model import does_not_fit, text_requirements
+from jumok.interop.exported_model import export_refusal, text_requirements
 from jumok.interop.own_export_reader import EXPORT_RECORD
 from jumok.interop.weight_names import channel_order, distinct_names, layer_names, permute
 from jumok.models.layers import Embedding
@@ -35,6 +35,7 @@ from jumok.text.tokenizer import Tokenizer
 from jumok.types import BEGIN, END, PAD
 
 if TYPE_CHECKING:
+    from jumok.errors import UnsupportedError
     from jumok.interop.exported_model import ExportedModel
 
 TOOLKIT = "Hugging Face"
@@ -118,26 +119,27 @@ def _model_type(settings: Any, exported: ExportedModel) -> str:
     """Return the model_type of the equivalent class of transformers, or raise an UnsupportedError."""
     advice = "Train a model with the defaults, or use `--to ctranslate2` or `--to safetensors`."
 
-    def refuse(name: str, value: object, why: str) -> None:
-        raise does_not_fit(TOOLKIT, f"model.{name} = {value}", why, advice)
+    def refusal(name: str, value: object, why: str) -> UnsupportedError:
+        return export_refusal(TOOLKIT, f"model.{name} = {value}", why, advice)
 
     if not isinstance(settings, TransformerSettings):
-        refuse("family", settings.family, "transformers has no class for it that jumok knows")
+        raise refusal("family", settings.family, "transformers has no class for it that jumok knows")
     for site in ("encoder_attention", "decoder_attention", "cross_attention"):
         kind = getattr(settings, site).kind
         if kind != "scaled-dot":
-            refuse(site, kind, "transformers has scaled dot-product attention there")
+            raise refusal(site, kind, "transformers has scaled dot-product attention there")
     head_width = settings.width // settings.heads
-    usual = {"key_width": head_width, "value_width": head_width, "key_value_groups": settings.heads}
-    for name, value in usual.items():
+    required = {"key_width": head_width, "value_width": head_width, "key_value_groups": settings.heads}
+    for name, value in required.items():
         if getattr(settings, name) not in (None, value):
-            refuse(name, getattr(settings, name), "transformers divides the width evenly among the heads")
+            why = "transformers divides the width evenly among the heads"
+            raise refusal(name, getattr(settings, name), why)
     if settings.norm_kind != "layer":
-        refuse("norm_kind", settings.norm_kind, "transformers has layer norms there")
+        raise refusal("norm_kind", settings.norm_kind, "transformers has layer norms there")
     if not settings.tied:
-        refuse("tied", "false", "this export ties the embeddings and the output layer")
+        raise refusal("tied", "false", "this export ties the embeddings and the output layer")
     if not exported.tokenizers.shared:
-        raise does_not_fit(
+        raise export_refusal(
             TOOLKIT, "text.shared = false", "this export writes one vocabulary for both languages", advice
         )
     if settings.positions == "sinusoidal":
@@ -146,8 +148,8 @@ def _model_type(settings: Any, exported: ExportedModel) -> str:
         return "blenderbot"
     if settings.positions == "marian":
         advice = "Import the model again with `--positions sinusoidal`, which are those of transformers."
-    refuse("positions", settings.positions, f"transformers has no {settings.norm}-norm class with them")
-    return ""
+    why = f"transformers has no {settings.norm}-norm class with these positions"
+    raise refusal("positions", settings.positions, why)
 
 
 def max_positions_of(settings: Any) -> int:

@@ -1,8 +1,9 @@
 """The child process of `import_model`: it reads untrusted files, writes the model folder and sends a report.
 
-Before the process reads the content of a file, it limits its own memory. The limit depends on the memory of
-the computer and on the size of all files, because several copies of the weights are in memory at the same
-time. Windows has no such limits. The time limit of the parent process applies on all systems.
+After the process has listed the files, and before it reads one of them, it limits its own memory. The limit
+depends on the memory of the computer and on the size of all files, because several copies of the weights are
+in memory at the same time. Windows has no such limits. The time limit of the parent process applies on all
+systems.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ MAX_CPU_SECONDS = 1200
 
 
 def work() -> None:
-    """Run the import task in the first command line argument. Write one message to standard output."""
+    """Run the import task, which is JSON in the first command line argument.
+
+    Write one message to standard output: the report, or the error.
+    """
     task = json.loads(sys.argv[1])
     path = Path(task["path"])
     _limit("RLIMIT_CPU", MAX_CPU_SECONDS)
@@ -58,9 +62,9 @@ def work() -> None:
 
 
 def import_package(package: Package, path: Path, out: Path | None, choices: ImportChoices) -> Message:
-    """Import a model in this process, and return the report. If `out` is None, nothing is written.
+    """Import a model in this process, and return the fields of an `ImportReport`.
 
-    Messages name the model by `path`.
+    If `out` is None, nothing is written. Messages name the model by `path`.
     """
     if EXPORT_RECORD in package:
         imported = read_own_export(package, path, choices)

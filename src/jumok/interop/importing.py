@@ -19,6 +19,7 @@ from jumok import errors
 from jumok.errors import JumokError, ModelFolderError, RecipeError, StorageError, suggest
 from jumok.interop.conversion import POSITION_CHOICES, ImportChoices
 from jumok.interop.package import refusal
+from jumok.storage.folders import is_leftover
 from jumok.system.messages import read_message
 from jumok.system.processes import python_command
 
@@ -31,6 +32,7 @@ class ImportReport:
     """The report of an import. The command line prints it as text or, with `--json`, as JSON."""
 
     folder: str
+    """The new model folder; in a description, the path of the model of the other toolkit."""
     format: str
     languages: str
     parameters: int
@@ -68,25 +70,30 @@ def describe_foreign_model(path: str | Path, *, max_seconds: float = MAX_SECONDS
 
 
 def _run_worker(path: Path, out: Path | None, choices: ImportChoices, max_seconds: float) -> ImportReport:
-    """Run the child process and return its report. Remove incomplete files of the child process."""
+    """Run the child process and return its report. If it dies, remove the incomplete folder."""
     task = json.dumps(
         {"path": str(path), "out": None if out is None else str(out), "choices": asdict(choices)}
     )
-    with subprocess.Popen(
-        python_command(_CHILD, task), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        try:
-            output, error_output = process.communicate(timeout=max_seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            raise refusal(str(path), f"reading it took longer than {max_seconds:g} seconds") from None
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            if out is not None:
-                shutil.rmtree(out.with_name(f"{out.name}.tmp-{process.pid}"), ignore_errors=True)
+    older = _incomplete_folders(out)
+    try:
+        with subprocess.Popen(
+            python_command(_CHILD, task),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            try:
+                output, error_output = process.communicate(timeout=max_seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                raise refusal(str(path), f"reading it took longer than {max_seconds:g} seconds") from None
+            except BaseException:
+                process.kill()
+                raise
+    finally:  # the child process has ended
+        for folder in _incomplete_folders(out) - older:
+            shutil.rmtree(folder, ignore_errors=True)
     report = _parse_report(output)
     if report is None:
         last = error_output.decode("utf-8", errors="replace").strip().splitlines()[-1:] or ["no message"]
@@ -96,6 +103,14 @@ def _run_worker(path: Path, out: Path | None, choices: ImportChoices, max_second
     if "error" in report:
         raise _reported_error(report)
     return ImportReport(**{**report, "codes": tuple(report["codes"])})
+
+
+def _incomplete_folders(out: Path | None) -> set[Path]:
+    """Return the temporary folders that an import of `out` has, or that killed imports have left behind."""
+    if out is None:
+        return set()
+    paths = (path for path in out.parent.glob("*.tmp-*") if path.name.startswith(f"{out.name}.tmp-"))
+    return {path for path in paths if is_leftover(path.name)}
 
 
 def _parse_report(output: bytes) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 decoder.yml          has the file names of the weights and vocabularies, and the settings of the search
 *.npz                weights as (in, out) matrices; `special:model.yml` has the settings, padded with NULs
 *.yml                vocabularies, token → id; or *.spm, SentencePiece models whose ids are the vocabulary
-source.spm, …        the SentencePiece models, if the vocabulary is a *.yml file
+source.spm, target.spm   the SentencePiece models, if the vocabulary is a *.yml file
 preprocess.sh        is never run; jumok.text.joint_vocabulary normalises text like OPUS-MT's script
 """
 
@@ -96,7 +96,7 @@ def _refuse_unsupported_files(package: Package) -> None:
             "Choose a model with SentencePiece: OPUS-MT has a newer one for most languages.",
         )
     if not package.names(".npz"):
-        binary = [name for name in package.names(".bin") if "lex" not in name]
+        binary = [name for name in package.names(".bin") if "lex" not in name]  # lex*.bin are shortlists
         reason = (
             f"its weights ({binary[0]}) are in Marian's binary format" if binary else "it has no .npz file"
         )
@@ -138,7 +138,7 @@ def _read_arrays(package: Package, name: str) -> dict[str, np.ndarray[Any, Any]]
             return {key: archive[key] for key in archive.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
         raise package.refusal(f"{name} is not an .npz file of arrays ({error})") from None
-    except (MemoryError, KeyboardInterrupt):
+    except MemoryError:
         raise
     except Exception as error:  # zlib.error, SyntaxError and other errors have no common base class
         raise package.refusal(f"{name} is damaged ({type(error).__name__}: {error})") from None
@@ -184,7 +184,7 @@ def _model_settings(package: Package, table: SettingsTable, layers: Mapping[str,
 
 def _search_settings(package: Package, decoder: Mapping[str, Any]) -> dict[str, Any]:
     table = SettingsTable(package, "decoder.yml", decoder)
-    normalise = decoder.get("normalize", 1)
+    normalise = decoder.get("normalize", 1)  # the exponent of the length; true stands for 1, false for 0
     penalty = 1.0 if normalise is True else table.number("normalize", 0, 10, 1.0) if normalise else 0.0
     return {"search.beam": table.integer("beam-size", 1, 64, 4), "search.length_penalty": penalty}
 

@@ -90,6 +90,7 @@ def onnx_files(exported: ExportedModel) -> dict[str, bytes]:
     if not isinstance(model, Transformer):  # impossible: `huggingface_files` has raised an error
         raise TypeError(type(model).__name__)
     max_length = max_positions_of(exported.card.recipe.model)
+    # torch.export would make a length of 1 a constant. The exported graphs also run with one token.
     batch, source, target = (
         torch.export.Dim("batch", min=1, max=4096),
         torch.export.Dim("source", min=2, max=max_length),

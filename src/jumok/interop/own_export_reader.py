@@ -1,9 +1,9 @@
 """Read a model that `jumok export --to huggingface` wrote.
 
-The result is identical to the exported model, to the bit, unless the export was trained further.
-`jumok_export.json` beside the Hugging Face files stores the model card and jumok's embedding of `<pad>`. The
-Hugging Face files cannot store this embedding. There, decoding begins with `<pad>`, so the exported embedding
-of `<pad>` is a copy of the embedding of `<s>`.
+The result is identical to the exported model, to the bit, unless the export was trained further. Every change
+of the file of weights counts as further training. `jumok_export.json` beside the Hugging Face files stores
+the model card and jumok's embedding of `<pad>`. The Hugging Face files cannot store this embedding. There,
+decoding begins with `<pad>`, so the exported embedding of `<pad>` is a copy of the embedding of `<s>`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Imp
         raise package.refusal("its weights lack model.shared.weight, or it has another width than the card")
     if record.get("pad_last"):
         theirs = _with_pad_first(theirs)
-    trained_further = record.get("weights_sha256") != _sha256(package)
+    trained_further = record.get("weights_sha256") != _sha256_of_weights(package)
     tokenizers = _tokenizers(
         package, _mapping(package, record, "tokenizer"), first=3 if record.get("pad_last") else 4
     )
@@ -92,7 +92,7 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Imp
 
 
 def _refuse_choices(package: Package, choices: ImportChoices) -> None:
-    """Raise an error for options that the export record determines: languages and positions."""
+    """Raise an error for options that the export record determines: languages, positions and the code."""
     options = {
         "--positions": choices.positions != "auto",
         "--from": choices.source_language,
@@ -102,7 +102,7 @@ def _refuse_choices(package: Package, choices: ImportChoices) -> None:
     if used := [name for name, value in options.items() if value]:
         raise RecipeError(
             f"{package.label} was exported by jumok; {EXPORT_RECORD} in it has its languages and positions. "
-            f"Received: {', '.join(used)}. Leave out {'this option' if len(used) == 1 else 'them'}."
+            f"Received: {', '.join(used)}. Leave out {'this option' if len(used) == 1 else 'these options'}."
         )
 
 
@@ -113,7 +113,7 @@ def _mapping(package: Package, record: dict[str, Any], name: str) -> dict[str, A
     return value
 
 
-def _sha256(package: Package) -> str:
+def _sha256_of_weights(package: Package) -> str:
     return (
         hashlib.sha256(package.read("model.safetensors")).hexdigest()
         if "model.safetensors" in package

@@ -1,7 +1,7 @@
 """The untrusted files of a model in a folder or a zip. Files are read one by one, and never run or extracted.
 
-A zip that contains a single folder is read like that folder. File names that lead outside the zip, files
-that are too large and git-LFS pointers are refused.
+A zip that contains a single folder is read like that folder. File names that could lead outside the zip,
+files that are too large and git-LFS pointers are refused.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Package:
         return sorted(name for name in self.sizes if name.endswith(suffix))
 
     def read(self, name: str, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-        """Return the bytes of a file."""
+        """Return the bytes of a file. Refuse a missing or too large file, and a git-LFS pointer."""
         if name not in self.sizes:
             raise self.refusal(f"the file {name} is missing")
         if self.sizes[name] > max_bytes:
@@ -98,12 +98,14 @@ class _Zip(Package):
             raise refusal(str(path), f"it is not a zip that can be read ({error})") from None
         for entry in entries:
             _check_entry(path, entry)
-        packed, size = sum(entry.compress_size for entry in entries), path.stat().st_size
-        if packed > size:
-            raise refusal(str(path), f"its entries claim {packed:,} bytes, more than the {size:,} of the zip")
+        claimed, size = sum(entry.compress_size for entry in entries), path.stat().st_size
+        if claimed > size:
+            raise refusal(
+                str(path), f"its entries claim {claimed:,} bytes, more than the {size:,} of the zip"
+            )
         folders = {entry.filename.partition("/")[0] for entry in entries if "/" in entry.filename}
-        single = len(folders) == 1 and all("/" in entry.filename for entry in entries)
-        prefix = f"{folders.pop()}/" if single else ""
+        has_one_folder = len(folders) == 1 and all("/" in entry.filename for entry in entries)
+        prefix = f"{folders.pop()}/" if has_one_folder else ""
         self._entries = {entry.filename.removeprefix(prefix): entry for entry in entries}
         super().__init__(str(path), {name: entry.file_size for name, entry in self._entries.items()})
 
@@ -130,7 +132,7 @@ def _check_entry(path: Path, entry: zipfile.ZipInfo) -> None:
     if name.startswith("/") or "\\" in name or ":" in name or "\0" in name or ".." in parts:
         raise refusal(
             str(path),
-            f"the name of a file leads outside it ({name!r})",
+            f"the name of a file could lead outside it ({name!r})",
             "Do not use a package you do not trust.",
         )
     if entry.file_size > 2**20 and entry.file_size > MAX_COMPRESSION * max(1, entry.compress_size):

@@ -24,7 +24,8 @@ def read_readme(package: Package) -> str:
 def read_licence(package: Package) -> str:
     """Return the licence in the front matter of the README or in the file LICENSE.
 
-    If neither has a licence, return "".
+    In LICENSE, only CC BY 4.0 is recognised; for any other text, return "see LICENSE in the original". If
+    there is no licence, return "".
     """
     front_matter = _FRONT_MATTER.match(_readme(package))
     if front_matter and (match := _LICENCE.search(front_matter[1])):

@@ -107,7 +107,10 @@ def channel_order(settings: TransformerSettings) -> Tensor | None:
 
 
 def distinct_names(tokens: Sequence[str]) -> list[str]:
-    """Return a distinct name for each token id. A second `<s>`, which is an ordinary token, is renamed."""
+    """Return distinct names of the tokens, in the order of their ids.
+
+    A second `<s>`, which is an ordinary token, is renamed.
+    """
     return [
         RENAMED_SECOND_BEGIN if token == SECOND_BEGIN and id_ != BEGIN else token
         for id_, token in enumerate(tokens)

@@ -168,15 +168,19 @@ def _remove(path: Path) -> None:
 
 
 def is_leftover(name: str) -> bool:
-    """Return whether a name is that of a temporary file or folder, which a killed process has left behind."""
+    """Return whether a name is that of a temporary file or folder, which a killed process leaves behind.
+
+    The name does not show whether the process is still writing.
+    """
     return re.search(r"\.tmp-(removed-|replaced-)?\d+$", name) is not None
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of killed processes: `name.tmp-NUMBER` and `name.tmp-removed-NUMBER`.
+    """Remove the temporary files and folders in a folder. No other process may be writing to the folder.
 
-    `name.tmp-replaced-NUMBER` is a complete old folder. If there is no folder `name`, because the process was
-    killed before the new folder got this name, the old folder is renamed back to `name`.
+    Their names are `name.tmp-NUMBER`, `name.tmp-removed-NUMBER` and `name.tmp-replaced-NUMBER`. The last is a
+    complete old folder. If there is no folder `name`, because the process was killed before the new folder
+    got this name, the old folder is renamed back to `name`.
     """
     for path in folder.glob("*.tmp-*"):
         replaced = re.fullmatch(r"(.+)\.tmp-replaced-\d+", path.name)
@@ -196,10 +200,10 @@ def write_and_sync(path: Path, data: bytes | Iterable[bytes]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to the disk. A file system that cannot do this reports EINVAL."""
+    """Flush the names in a folder to the disk, if the file system can do this. If not, it reports EINVAL."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # this user may write to the folder but not read it
+    except PermissionError:  # this user may write to the folder but not read it; or this is Windows
         return
     try:
         os.fsync(descriptor)
@@ -281,7 +285,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def read_regular_file(path: Path, *, max_bytes: int) -> bytes:
     """Read a regular file; refuse symbolic links, devices, pipes, and files of more than `max_bytes`.
 
-    A ModelFolderError means that the file is damaged, a StorageError that it cannot be read at the moment.
+    A ModelFolderError means that the file is missing or refused, a StorageError that it cannot be read at the
+    moment.
     """
     if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
         raise ModelFolderError(damage_message(path, _PATH_ERRORS[errno.ELOOP]))
@@ -331,10 +336,10 @@ def read_listed_file(folder: Path, name: str, entry: object) -> bytes:
 
 
 class OpenFile:
-    """A regular file that can be read even after its folder was replaced or removed.
+    """A file that can be read even after its folder was replaced or removed.
 
     Unix keeps an open file until the last process closes it. Windows would refuse to replace a folder with an
-    open file, so on Windows the file is not opened, and `read` returns None.
+    open file, so on Windows the file is not opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -345,7 +350,10 @@ class OpenFile:
                 weakref.finalize(self, os.close, self._descriptor)
 
     def read(self, entry: Mapping[str, Any]) -> bytes | None:
-        """Return the content if it is the one that a manifest lists with this entry."""
+        """Return the content if it has the sha256 of this manifest entry.
+
+        Return None if the content differs, or if the file could not be opened.
+        """
         if self._descriptor is None:
             return None
         blocks: list[bytes] = []
@@ -360,7 +368,10 @@ def damage_message(path: Path, reason: str) -> str:
 
 
 def check_file_name(folder: Path, name: str) -> None:
-    """Refuse a listed name that is not a plain file name, before anything outside the folder is opened."""
+    """Raise a ModelFolderError if a name that a manifest lists is not a plain file name.
+
+    Call this before the file is opened: such a name could lead out of the folder.
+    """
     if name in ("", ".", "..") or "/" in name or "\\" in name or "\0" in name:
         raise ModelFolderError(
             f"{folder} lists a file outside itself. Received: {name!r}. Do not use a folder you do not trust."

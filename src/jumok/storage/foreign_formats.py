@@ -32,7 +32,10 @@ def foreign_format(path: Path) -> str:
 
 
 def foreign_model_hint(path: Path) -> str:
-    """Return a sentence with the command that imports the model at a path, or ""."""
+    """Return a sentence with the command that imports the model at a path; "" if the format is unknown.
+
+    The sentence begins with a space, so that it can follow another sentence.
+    """
     description = foreign_format(path)
     if not description:
         return ""
@@ -40,7 +43,10 @@ def foreign_model_hint(path: Path) -> str:
 
 
 def hub_hint(path: Path) -> str:
-    """Return advice if a missing path looks like the name of a model on the Hugging Face hub, else ""."""
+    """Return advice if a path that does not exist looks like the name of a model on the Hugging Face hub.
+
+    Otherwise, return "".
+    """
     name = str(path)
     if not _HUB_NAME.fullmatch(name) or Path(name.partition("/")[0]).exists():
         return ""

@@ -70,7 +70,10 @@ class ScoreRecord:
 
 @dataclass(frozen=True, slots=True)
 class CorpusRecord:
-    """A corpus that a model was trained on: enough to recognise it, not to rebuild it."""
+    """A corpus that a model was trained on: enough to recognise it, not to rebuild it.
+
+    `fingerprint` is a digest of its pairs.
+    """
 
     name: str
     pairs: int
@@ -87,7 +90,11 @@ def jumok_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """The content of `jumok.json`, which describes a model. The languages of the model are in the recipe."""
+    """The content of `jumok.json`, which describes a model. The languages of the model are in the recipe.
+
+    `read_out` says how word alignments are read from cross-attention. `facts` has numbers and texts about the
+    model by name. `created_by` is a version of jumok.
+    """
 
     recipe: Recipe
     scores: Mapping[str, ScoreRecord] = field(default_factory=dict)
@@ -163,15 +170,15 @@ class StoredModel:
     weights_entry: Mapping[str, Any]  # sha256 and size of the weights, or of CTranslate2's model.bin
     weights_bytes: bytes | None
     shortlist: bytes | None = None
-    converted: Mapping[str, bytes] | None = None
+    converted_files: Mapping[str, bytes] | None = None
     """The files of a model that only CTranslate2 runs; such a model has no weights of its own."""
     weights_file: OpenFile | None = None
     """The open file of the weights, if their bytes were dropped. A run may replace its model folder, and then
-    the weights can still be read from the open file."""
+    the weights can still be read from the open file. On Windows, the file is not opened."""
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights as tensors. If their bytes were dropped, read and verify the file again."""
-        if self.converted is not None:
+        if self.converted_files is not None:
             raise UnsupportedError(
                 f"The model in {self.folder} was imported from CTranslate2's files, which translate and do "
                 "not show what happens inside: use it with translate, serve and evaluate only. To see its "
@@ -203,8 +210,8 @@ class StoredModel:
         return _conversion_digest(self.digest)
 
     def without_weights(self) -> StoredModel:
-        """Return a copy without the bytes of the weights, to free their memory; their file stays open."""
-        weights_file = None if self.converted else OpenFile(self.folder / WEIGHTS)
+        """Return a copy without the bytes of the weights, to free their memory; see `weights_file`."""
+        weights_file = None if self.converted_files else OpenFile(self.folder / WEIGHTS)
         return replace(self, weights_bytes=None, weights_file=weights_file)
 
 
@@ -257,7 +264,7 @@ def read_stored_model(folder: Path) -> StoredModel:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return a value that changes when the folder is replaced by another; None if there is no folder."""
+    """Return a value that changes when another folder replaces this folder; None if there is no folder."""
     try:
         status = folder.stat()
     except OSError:
@@ -296,8 +303,8 @@ def _read_stored_model(folder: Path) -> StoredModel:
 def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | str]) -> None:
     """Add a shortlist to a model folder, or replace it. `facts` are its measured cost and speed.
 
-    The card lists the shortlist only while the file is there. A process that is killed in between leaves a
-    valid model folder, with the shortlist or without.
+    The card is written first without the shortlist, then the shortlist, then the card with the shortlist. So
+    a process that is killed in between leaves a valid model folder, with the shortlist or without.
     """
     folder = find_model_folder(folder)
     was_checked = is_checked(read_stored_model(folder).conversion_digest)
@@ -366,7 +373,7 @@ def _refuse_path_without_card(folder: Path) -> None:
 
 
 def card_to_json(card: ModelCard) -> dict[str, Any]:
-    """Return the card as it is stored, without the list of files."""
+    """Return the JSON object of a card as it is stored, without the list of files and the checksum."""
     languages = card.recipe.languages
     return {
         "format": MODEL_FORMAT,
@@ -396,7 +403,7 @@ class _StoredCard(BaseModel):
 
 
 def card_from_json(path: Path, content: Mapping[str, Any]) -> ModelCard:
-    """Return the card in the JSON of a file; `path` is named in the error message."""
+    """Return the card in `content`, the JSON object of a file. Error messages name the file by `path`."""
     try:
         stored = _StoredCard.model_validate(content)
         recipe = make_stored_recipe(stored.recipe)

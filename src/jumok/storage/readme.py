@@ -1,6 +1,6 @@
 """The README.md of a model, for people, and for model hubs, which read its front matter.
 
-It names no path of the machine that made the model: a corpus appears with the name of its file.
+The README names no path of the machine that made the model: a corpus appears with the name of its file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _USAGE = """\
 
 
 def describe_model(card: ModelCard, *, usage: str = _USAGE) -> str:
-    """Return the text of README.md: front matter in YAML, then Markdown. `usage` is how to run the model."""
+    """Return the text of README.md: front matter in YAML, then Markdown.
+
+    `usage` is Markdown that says how to run the model.
+    """
     recipe = card.recipe
     languages = [code for code in (recipe.languages.source, recipe.languages.target) if code]
     direction = " → ".join(languages) or "unknown languages"

@@ -23,7 +23,7 @@ def tensors_to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
 
 
 def tensors_from_bytes(data: bytes, path: Path) -> dict[str, Tensor]:
-    """Return the tensors in the bytes of a safetensors file; `path` is named in the error message."""
+    """Return the tensors in the bytes of a safetensors file. Error messages name the file by `path`."""
     from safetensors import SafetensorError  # start-up
     from safetensors.torch import load  # start-up
 
@@ -34,7 +34,7 @@ def tensors_from_bytes(data: bytes, path: Path) -> dict[str, Tensor]:
 
 
 def check_finite(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Raise an error if a number is NaN or infinite. Such a model would give empty translations."""
+    """Raise an error if a number is NaN or infinite: a model with it would give empty translations."""
     wrong = [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]
     if wrong:
         names = ", ".join(wrong[:3])

@@ -2,7 +2,8 @@
 
     $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok (macOS, Windows: the system's cache folder)
       engines/        converted models (`inference/engines/cache.py`)
-      checked/        one empty file per checked model folder or converted model, named by its digest
+      checked/        one empty file per checked model folder or converted model; its name is the digest of
+                      the model (`digest` and `conversion_digest` of `model_folder.StoredModel`)
 
 The cache folder may be deleted at any time. Anyone who can write to it can replace the models that jumok
 runs. Like ssh with its keys, jumok therefore refuses a folder that belongs to another user, or to which other
@@ -43,10 +44,10 @@ def cache_folder() -> Path:
 
 
 def private_folder(name: str, *, make: bool = False) -> Path:
-    """Return a folder in the cache folder. Raise a StorageError if others may write to either folder.
+    """Return a folder in the cache folder. Raise a StorageError if either folder is not private.
 
-    `make` creates missing folders, which only this user can access. Without `make`, the returned folder may
-    not exist.
+    `_check_private` says what private means. `make` creates missing folders, which only this user can access.
+    Without `make`, the returned folder may not exist.
     """
     folder = cache_folder() / name
     with disk_errors(folder, f"{ADVICE}."):
@@ -88,7 +89,7 @@ def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool =
 
 
 def is_checked(digest: str) -> bool:
-    """Return whether this digest is on the list; False if the list cannot be used."""
+    """Return whether this digest is on the list of checked models; False if the list cannot be used."""
     try:
         path = private_folder(_CHECKED) / digest
         status = path.lstat()
@@ -99,7 +100,7 @@ def is_checked(digest: str) -> bool:
 
 
 def remember_checked(digest: str) -> bool:
-    """Put a digest on the list. Return False if the list cannot be written.
+    """Put a digest on the list of checked models. Return False if the list cannot be written.
 
     A model that is not on the list is checked or converted again. This only takes time.
     """

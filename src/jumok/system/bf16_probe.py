@@ -1,7 +1,7 @@
-"""Find out in a child process whether this processor computes in bf16, and whether that is faster.
+"""Find out in a child process whether this processor multiplies matrices in bf16, faster than in fp32.
 
 Flags are not reliable. A processor may list AMX, the kernel may grant it, torch may report it, and the first
-product may still be an illegal instruction (in some virtual machines), which kills the process that tries.
+product may still be an illegal instruction (in some virtual machines), which kills the computing process.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Bf16Probe:
     """The result of the child process.
 
     `works` says whether products in bf16 are correct. `speed_up` is their speed divided by the speed of
-    products in fp32.
+    products in fp32; if they are not correct, it is 0. `reason` states the result for the user.
     """
 
     works: bool
@@ -54,7 +54,7 @@ class Bf16Probe:
 
 
 def probe_bf16(code: str = PROBE_CODE) -> Bf16Probe:
-    """Multiply matrices in bf16 and fp32 in a child process."""
+    """Multiply matrices in bf16 and fp32 in a child process that runs `code`, and return the result."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     try:
         child = subprocess.run(
@@ -66,14 +66,14 @@ def probe_bf16(code: str = PROBE_CODE) -> Bf16Probe:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Bf16Probe(False, 0.0, f"a product in bf16 took more than {TIMEOUT_SECONDS:.0f} s")
+        return Bf16Probe(False, 0.0, f"the test of bf16 took more than {TIMEOUT_SECONDS:.0f} s")
     if child.returncode < 0:
         return Bf16Probe(
             False, 0.0, f"a process that computes in bf16 dies of {signal.Signals(-child.returncode).name}"
         )
     if child.returncode:
         last_line = child.stderr.strip().rpartition("\n")[2]
-        return Bf16Probe(False, 0.0, f"a product in bf16 fails ({last_line})")
+        return Bf16Probe(False, 0.0, f"the test of bf16 fails ({last_line})")
     result = json.loads(child.stdout)
     if not result["error"] <= MAX_ERROR:
         return Bf16Probe(False, 0.0, f"products in bf16 are wrong by {result['error']:.0%}")

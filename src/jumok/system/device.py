@@ -24,7 +24,7 @@ Device = Literal["auto", "cpu", "cuda", "mps", "xpu"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 DEVICES: tuple[Device, ...] = ("auto", "cpu", "cuda", "mps", "xpu")
 PRECISIONS: tuple[Precision, ...] = ("auto", "fp32", "bf16", "fp16")
-ACCELERATORS = ("cuda", "xpu", "mps")  # "auto" takes the first available device
+ACCELERATORS = ("cuda", "xpu", "mps")  # the device "auto" is the first of these that is available
 MIN_MINUTES_TO_PROBE = 60.0  # of planned training; a probe takes about two seconds
 
 
@@ -69,10 +69,12 @@ class DeviceConfig:
 def choose_device(
     device: str = "auto", precision: str = "auto", *, index: int | None = None, minutes: float = 0.0
 ) -> DeviceConfig:
-    """Return the device and the precision. Raise an error if this machine does not support the request.
+    """Return the device and the precision.
 
-    `index` is the index of the accelerator, if there are several. `minutes` is the planned training time. If
-    a long training on the CPU is planned, a probe measures whether bf16 is faster.
+    Raise an error if torch does not find the device, or if the CPU cannot compute in the precision. Whether
+    an accelerator supports a named precision is not checked. `index` is the index of the accelerator, if
+    there are several. `minutes` is the planned training time. On the CPU, `probe_bf16` is called for the
+    precision bf16, and for the precision "auto" if the training is long (`MIN_MINUTES_TO_PROBE`).
     """
     if device not in DEVICES or precision not in PRECISIONS:
         raise UnsupportedError(

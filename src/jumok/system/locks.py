@@ -15,10 +15,11 @@ NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 def acquire_lock(path: Path, *, wait: bool) -> BaseFileLock:
-    """Lock a file for this process until `release()`. A missing file is created; its content never changes.
+    """Lock a file, and return the lock, whose `release()` unlocks the file.
 
-    Raise a BlockingIOError if another process holds the lock and `wait` is False. Raise another OSError if
-    the file cannot be locked, because it is a symbolic link or its file system does not support locks.
+    A missing file is created. The content of the file never changes. Raise a BlockingIOError if the file is
+    locked already and `wait` is False. Raise another OSError if the file cannot be locked, for example
+    because it is a symbolic link or its file system does not support locks (`NO_LOCKS`).
     """
     from filelock import FileLock, Timeout  # start-up
 

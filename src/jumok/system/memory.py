@@ -13,12 +13,15 @@ import sys
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 
 MAX_THRESHOLD = 2**31 - 1  # mallopt takes an int
-MAX_MMAP_THRESHOLD_OF_OLD_GLIBC = 32 * 2**20
+MAX_MMAP_THRESHOLD_OF_OLD_GLIBC = 32 * 2**20  # an old glibc refuses larger thresholds
 TOP_PAD = 64 * 2**20  # bytes that glibc requests from the kernel beyond what it needs
 
 
 def reuse_freed_memory() -> bool:
-    """Tell glibc to keep freed memory for this process. Return False if there is no glibc or it refuses."""
+    """Tell glibc to keep freed memory for this process. Return whether glibc does this.
+
+    Without glibc, return False.
+    """
     if not sys.platform.startswith("linux"):
         return False
     try:

@@ -1,4 +1,4 @@
-"""New Python processes that import the same modules as this one, and the number of cores they may use.
+"""Start Python processes that import the same modules as this process, and count the usable cores.
 
 A new interpreter would look for modules in the working folder first, where any file may have the name of a
 module. `python_command` therefore passes this process's `sys.path` on.
@@ -23,7 +23,10 @@ def python_command(code: str, *arguments: str) -> list[str]:
 
 
 def available_cores(root: Path = ROOT) -> int:
-    """Return how many cores this process may use: its CPU affinity, or less if a cgroup limits it."""
+    """Return how many cores this process may use: those of its CPU affinity, or fewer if a cgroup limits it.
+
+    `root` is the root of the file system, for tests.
+    """
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min([affinity, *_cgroup_limits(root)])
 

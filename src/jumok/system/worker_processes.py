@@ -4,7 +4,8 @@
     for item, answer in workers.map((item, message) for …): …        in the order in which they are done
 
 A worker runs `code`, reads messages from its standard input and writes one answer to each on its standard
-output (`messages.py`; `answer_messages` is its loop). An answer {"failed": message} reports an error.
+output (`messages.py`; `answer_messages` is its loop). An answer {"failed": text of an error,
+"is_storage_error": whether it is a StorageError or a DataError} reports an error.
 """
 
 from __future__ import annotations
@@ -36,20 +37,23 @@ Item = TypeVar("Item")
 class WorkerProcesses(Generic[Item]):
     """`count` processes of `cores` threads each. When a process starts, it must answer the message `first`.
 
-    If workers die, the error message ends with `advice`. It says what to do if there is too little memory.
+    If workers die, the error message ends with `advice`, a sentence on what to do against lack of memory.
     """
 
     def __init__(self, code: str, *, count: int, first: Message, advice: str, cores: int = 1) -> None:
         self.count = count
         self.first_answer: Message = {}
-        """The answer of a worker to `first`."""
+        """The answer of a worker to `first`; empty before a worker has started."""
         self._code, self._first, self._advice, self._cores = code, first, advice, cores
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
 
     def map(self, requests: Iterator[tuple[Item, Message]]) -> Iterator[tuple[Item, Message]]:
-        """Yield each item with the answer to its message. Requests are taken when a worker is free."""
+        """Yield each item with the answer to its message, in the order of the answers.
+
+        `requests` is advanced when a worker is free.
+        """
         done: queue.Queue[tuple[Item, Message] | BaseException | None] = queue.Queue(2 * self.count)
         self._stopped = False
         threads = [
@@ -105,7 +109,7 @@ class WorkerProcesses(Generic[Item]):
             return None if self._stopped else next(requests, None)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """Start a worker, and return it after it has answered the first message."""
+        """Start a worker, and return it after it has answered the message `first`."""
         environment = {**os.environ, "OMP_NUM_THREADS": str(self._cores)}
         with self._lock:
             if self._stopped:

@@ -1,4 +1,4 @@
-"""Checks the precompiled character maps in SentencePiece models.
+"""Check the precompiled character maps in SentencePiece models.
 
 A character map is a binary trie that SentencePiece follows with few checks. Crafted maps have crashed
 SentencePiece. jumok normalises text itself (`normalisation.py`), so tokenizers that jumok trained have no
@@ -106,7 +106,7 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Decode an integer with seven bits per byte. Return the integer and the position after it."""
+    """Decode a varint, an integer with seven bits per byte. Return the integer and the position after it."""
     value = 0
     for shift in range(0, 70, 7):
         byte = data[position]

@@ -53,7 +53,7 @@ class ClassNames(Tokenizer):
         return text
 
     def encode(self, text: str) -> list[int]:
-        """Return a list with the id of the class, or with the id of `<unk>` if no class has this name."""
+        """Return a list with the id of the class that `text` names, or with the id of `<unk>`."""
         return [self._ids.get(text, UNKNOWN)]
 
     def encode_batch(self, texts: Iterable[str], *, threads: int = -1) -> list[list[int]]:

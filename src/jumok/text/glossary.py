@@ -4,9 +4,9 @@
     jumok → jumok           a term that is not translated
 
 Matching ignores case for a term in lower case. A term with capital letters matches only its exact spelling,
-so "US" does not match "us". Terms match whole words, and Korean terms may be followed by particles. If
-several terms begin at the same word, the longest is used. Matches do not overlap. Addresses and placeholders
-(`https://…`, `name@host`, `{name}`, `%s`) are never translated.
+so "US" does not match "us". Terms match whole words, which Korean particles may follow. If several terms
+begin at the same word, the longest is used. Matches do not overlap. Addresses and placeholders (`https://…`,
+`name@host`, `{name}`, `%s`) are never translated.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def _ends_word(sentence: str, start: int, end: int) -> bool:
     term, tail = sentence[start:end], hangul.group()
     if _HANGUL.fullmatch(term[-1]):
         return noun_ends_before(term, tail)
-    # The last sound of a foreign word such as "jumok" is unknown, so both forms of each particle are
-    # accepted.
+    # The last sound of a foreign word such as "jumok" is uncertain, so the forms after a consonant (각) and
+    # after a vowel (가) are accepted.
     return any(noun_ends_before(syllable, tail) for syllable in "각가")
 
 

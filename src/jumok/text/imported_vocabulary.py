@@ -29,7 +29,7 @@ class _StoredVocabulary(BaseModel):
     code: str
 
 
-def imported_to_files(
+def imported_tokenizers_to_files(
     source: JointVocabularyTokenizer, target: JointVocabularyTokenizer, *, shared: bool
 ) -> dict[str, bytes]:
     """Return the contents of the tokenizer files, by file name."""
@@ -43,8 +43,8 @@ def imported_to_files(
     return {_SOURCE: source.sentencepiece, _TARGET: target.sentencepiece, _VOCABULARY: text.encode()}
 
 
-def imported_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
-    """Return the tokenizers that the files describe. This is the inverse of `imported_to_files`."""
+def imported_tokenizers_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
+    """Return the tokenizers of the files that `imported_tokenizers_to_files` made."""
     try:
         stored = _StoredVocabulary.model_validate_json(files[_VOCABULARY])
     except ValidationError as error:

@@ -1,8 +1,8 @@
 """The tokenizer of a Marian model: SentencePiece splits a text, and a separate vocabulary has the ids.
 
-Such a model has one SentencePiece model per language and usually one vocabulary for both languages. Pieces
-are looked up in the vocabulary as strings, and the ids of SentencePiece are not used. A piece that is not in
-the vocabulary becomes `<unk>`. The vocabulary also contains the pieces of the other language.
+Such a model has one SentencePiece model per language and usually one vocabulary for both languages, which
+contains the pieces of both SentencePiece models. Pieces are looked up in the vocabulary as strings, and the
+ids of SentencePiece are not used. A piece that is not in the vocabulary becomes `<unk>`.
 
 A model with several target languages has tokens such as `>>ko<<`. If a source begins with such a token, the
 token determines the target language. Otherwise the tokenizer puts `code` before the source.
@@ -134,8 +134,8 @@ class JointVocabularyTokenizer(TokenTable):
             pieces = self._processor.encode(prepared, out_type=str, num_threads=threads)
         ids = self._ids
         return [
-            [*codes, *(ids.get(piece, UNKNOWN) for piece in row)]
-            for (codes, _), row in zip(split, pieces, strict=True)
+            [*code_ids, *(ids.get(piece, UNKNOWN) for piece in row)]
+            for (code_ids, _), row in zip(split, pieces, strict=True)
         ]
 
     def sample(self, text: str, strength: float, generator: Generator) -> list[int]:
@@ -163,8 +163,8 @@ class JointVocabularyTokenizer(TokenTable):
     def _split_code(self, text: str) -> tuple[list[int], str]:
         """Return a list with the id of the language code, and the text after the code.
 
-        If the text does not begin with a code, the list has the id of `self.code`. If `self.code` is "", the
-        list is empty.
+        If the text does not begin with a code, the list has the id of `self.code`. If `self.code` is "", or
+        for target texts, the list is empty.
         """
         if not self._is_source or not self.codes:
             return [], text
@@ -193,7 +193,11 @@ class JointVocabularyTokenizer(TokenTable):
 
 
 def normalise_punctuation(text: str) -> str:
-    """Apply the steps of OPUS-MT's `preprocess.sh`: use ASCII punctuation and remove control characters."""
+    """Apply the steps of OPUS-MT's `preprocess.sh`.
+
+    Full-width punctuation and digits become ASCII. Each control character becomes a space, and each run of
+    spaces a single space.
+    """
     text = _FULL_STOP.sub(". ", text.translate(_PUNCTUATION))
     printable = "".join(" " if not c.isprintable() and not c.isspace() else c for c in text)
     return _SPACES.sub(" ", printable).strip(" ")

@@ -55,9 +55,9 @@ _PLURAL = "들"
 # Last letters and digits of words in other scripts that end in a consonant when they are read.
 _CONSONANT_DIGITS = "013678"  # 영, 일, 삼, 육, 칠, 팔
 _CONSONANT_LETTER_NAMES = "lmnr"  # of an acronym, read letter by letter: 엘, 엠, 엔, 알
-_CONSONANT_LETTERS = "lmn"
-_CONSONANT_LETTERS_AFTER_VOWEL = "bkpt"
-_ENDS_IN_L = frozenset("178lr")  # 일, 칠, 팔, 엘, 알
+_CONSONANT_LETTERS = "lmn"  # of any other word: Seoul, Tom; "ng" also ends in a consonant
+_CONSONANT_LETTERS_AFTER_VOWEL = "bkpt"  # Kakaotalk ends in the vowel of 크, jumok in ㄱ
+_READ_WITH_FINAL_L = frozenset("178lr")  # 일, 칠, 팔, 엘, 알
 
 
 def ends_in_consonant(word: str) -> bool:
@@ -89,7 +89,7 @@ def noun_ends_before(noun: str, tail: str) -> bool:
 
 
 def adapt_particle(stem: str, tail: str, *, old_stem: str) -> str:
-    """Change particles from the form after `old_stem` to the form after `stem`."""
+    """Change particles from the form after `old_stem` to the form after `stem`. Other tails stay."""
     consonant, old_consonant = ends_in_consonant(stem), ends_in_consonant(old_stem)
     for after_consonant, after_vowel in ALTERNATIONS:
         old_form = after_consonant if old_consonant else after_vowel
@@ -108,7 +108,7 @@ def adapt_particle(stem: str, tail: str, *, old_stem: str) -> str:
 
 @cache
 def _pattern(consonant: bool, is_l: bool) -> re.Pattern[str]:
-    """Return the pattern of the particles after a consonant, a vowel or ㄹ."""
+    """Return the pattern of the particles after a vowel, after ㄹ (`is_l`) or after another consonant."""
     forms = []
     for after_consonant, after_vowel in ALTERNATIONS:
         form = after_consonant if consonant else after_vowel
@@ -146,4 +146,4 @@ def _final_consonant(word: str) -> str:
         has_consonant = last[-1] in _CONSONANT_LETTERS or last == "ng"
     if not has_consonant:
         return ""
-    return "ㄹ" if last[-1] in _ENDS_IN_L else "ㄱ"
+    return "ㄹ" if last[-1] in _READ_WITH_FINAL_L else "ㄱ"

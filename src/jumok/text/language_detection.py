@@ -1,7 +1,8 @@
 """Detect the language of a text, among a few candidate languages.
 
-py3langid compares the text with about 140 languages. If the text is in a language that is not a candidate, no
-candidate is detected. Languages that py3langid does not know are never detected.
+py3langid compares the text with about 140 languages. If another language is much more probable than every
+candidate, no candidate is detected (`_MIN_RATIO`). Languages that py3langid or `languages.py` does not know
+are never detected.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from jumok.text.scripts import classify_characters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MAX_CHARACTERS = 2_000  # more text adds no information
+_MAX_CHARACTERS = 2_000  # more text adds hardly any information
 _MIN_RATIO = 0.3
 """The minimum of p(candidate) / p(most probable language). For "Hello", p(English) / p(Breton) is 0.37."""
 _LANGUAGE_OF_VARIETY = {  # label of py3langid → the language of which it is a variety
@@ -36,7 +37,8 @@ _LANGUAGE_OF_VARIETY = {  # label of py3langid → the language of which it is a
 def detect_languages(text: str, candidates: Sequence[str]) -> list[tuple[str, float]]:
     """Return each candidate with a confidence from 0 to 100, best first. Ties keep the order of `candidates`.
 
-    All confidences are 0 if the text is in another language or has no letters.
+    A candidate has the confidence 0 if another language is much more probable, or if the text has no letter
+    of its scripts.
     """
     text = text[:_MAX_CHARACTERS]
     probabilities = _language_probabilities(text)
@@ -62,7 +64,7 @@ def _identifier() -> Any:
 
 
 def _language_probabilities(text: str) -> dict[str, float]:
-    """Return the probability of every language that the detector knows."""
+    """Return the probability of every language that py3langid knows. Varieties count as their language."""
     probabilities: dict[str, float] = {}
     for label, probability in _identifier().rank(text):
         code = _LANGUAGE_OF_VARIETY.get(label, label)

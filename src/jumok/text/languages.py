@@ -157,12 +157,18 @@ _CODE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})*", re.ASCII)
 
 
 def looks_like_language(word: str) -> bool:
-    """Return whether a word is a known language, or has the form of a code, such as `hsb` or `zh_Hant_TW`."""
+    """Return whether a word is a known language, or has the form of a code, such as `hsb` or `zh_Hant_TW`.
+
+    Short words in lower case, such as `the`, have this form too.
+    """
     return find_language(word) is not None or _CODE.fullmatch(word) is not None
 
 
 def language_code(word: str) -> str:
-    """Return the code of the language that has this code or name. An unknown language raises a DataError."""
+    """Return the code of the language that has this code or name, in lower or upper case.
+
+    An unknown language raises a DataError.
+    """
     language = find_language(word.strip()) or find_language(word.strip().lower())
     if language is None:
         known = [*LANGUAGES, *_BY_LONG_CODE, *(language.name for language in LANGUAGES.values())]

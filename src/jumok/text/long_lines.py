@@ -27,7 +27,8 @@ _BOUNDARIES = (
 )
 _SENTENCE_LEVEL = 0  # the index of the pattern for the ends of sentences
 
-# A sentence with fewer tokens than this is joined to the next sentence, because it may be just "Dr.".
+# A sentence with fewer tokens than this is joined to the next sentence, if both fit, because it may be just
+# "Dr.".
 _MIN_SENTENCE_TOKENS = 6
 
 # Languages without a space between sentences. Thai is not in this set. Thai has no spaces between words, but
@@ -36,7 +37,7 @@ _WITHOUT_SPACE_BETWEEN_SENTENCES = frozenset({"zh", "ja", "yue", "wuu", "lzh"})
 
 
 def split_line(line: str, count_tokens: CountTokens, max_tokens: int) -> list[str]:
-    """Return the parts of a line, with at most `max_tokens` tokens each.
+    """Return the parts of a line, with at most `max_tokens` tokens each, as `count_tokens` counts them.
 
     A part that is a single character may have more tokens.
     """

@@ -69,6 +69,7 @@ def bound_marks(text: str) -> str:
 
 
 def _bound_run(text: str) -> str:
+    """Put joiners into a text of marks, which may begin with the letter before them."""
     characters, count = [], 0
     for character in text:
         classes = [*map(unicodedata.combining, unicodedata.normalize("NFD", character))]

@@ -1,6 +1,6 @@
 """The tokenizer of pictures: it turns the path of a picture file into the patches of the picture.
 
-A picture is used as the source in place of a sentence. Its tokens are patches. A patch is a row of pixel
+A picture is used as the source in place of a sentence. Its tokens are patches. A patch is an array of pixel
 values, whereas a token of text is one id. Each patch counts as one word, so that attention to words is
 attention to patches. Nothing is learnt, and there is no vocabulary.
 """

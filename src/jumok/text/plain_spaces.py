@@ -29,7 +29,8 @@ def plain_spaces(text: str, seen: frozenset[str] = frozenset()) -> str:
     """Return the text with ordinary spaces in place of special spaces, and without invisible characters.
 
     Characters in `seen` stay. If a run of spaces has a special space that is not in `seen`, the run becomes a
-    single ordinary space.
+    single ordinary space. If a character was replaced or removed, the text also loses the ordinary spaces at
+    its ends.
     """
     if not _SPECIAL.search(text):
         return text
@@ -43,7 +44,10 @@ def plain_spaces(text: str, seen: frozenset[str] = frozenset()) -> str:
 
 
 def plain_offsets(text: str) -> tuple[str, list[int]]:
-    """Return `plain_spaces(text)`, and for each of its characters and its end the offset in `text`."""
+    """Return a text like `plain_spaces(text)`, and the offset in `text` of each character and of the end.
+
+    If the text has a special character, every run of spaces becomes one ordinary space, at the ends too.
+    """
     if not _SPECIAL.search(text):
         return text, list(range(len(text) + 1))
     characters: list[str] = []

@@ -30,7 +30,7 @@ class AnyTokenizer(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash. Equal tokenizers have the same fingerprint."""
+        """A SHA-256 in hexadecimal. Equal tokenizers have the same fingerprint."""
         ...
 
     def to_bytes(self) -> bytes:
@@ -42,7 +42,7 @@ class AnyTokenizer(Protocol):
         ...
 
     def encode(self, text: str) -> list[int]:
-        """Return token ids without `<s>` and `</s>`."""
+        """Return token ids without `<s>` and `</s>`; for a picture, its patches."""
         ...
 
     def encode_batch(self, texts: Iterable[str], *, threads: int = -1) -> list[list[int]]:
@@ -50,7 +50,10 @@ class AnyTokenizer(Protocol):
         ...
 
     def sample(self, text: str, strength: float, generator: Generator) -> list[int]:
-        """Return the token ids of a random segmentation. Strength 0 gives the best segmentation."""
+        """Return the token ids of a random segmentation. Strength 0 gives the best segmentation.
+
+        Tokenizers with only one segmentation return it, or raise an UnsupportedError for a higher strength.
+        """
         ...
 
     def decode(self, ids: Sequence[int]) -> str:

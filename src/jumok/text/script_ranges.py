@@ -1,4 +1,4 @@
-"""Scripts: their code points, and how text in a script is written.
+"""The scripts that jumok knows, with their code points.
 
 This module does not import numpy, so that importing it is fast.
 """

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Classes of characters. OTHER is for digits, punctuation and similar characters. LETTER is for letters of a
-# script that is not in `SCRIPTS`. Each script in `SCRIPTS` has a class of its own, with a larger number.
+# Classes of characters. OTHER is for digits, punctuation and similar characters. REPLACEMENT is for U+FFFD
+# and surrogates. LETTER is for letters of a script that is not in `SCRIPTS`. The letters of each script in
+# `SCRIPTS` have a class of their own, with a larger number.
 OTHER, SPACE, CONTROL, REPLACEMENT, ZERO_WIDTH, JOINER, LETTER = range(7)
 
 _CLASS_OF = {name: LETTER + 1 + index for index, name in enumerate(SCRIPTS)}
@@ -60,7 +61,10 @@ class Characters:
         return self._count_per_sentence(selected[self.classes])
 
     def count_words(self) -> NDArray[np.int64]:
-        """Return the number of words per sentence. In a script without spaces, each letter is a word."""
+        """Return the number of words per sentence, with their punctuation, as spaces separate them.
+
+        In a script without spaces, each letter is a word.
+        """
         unspaced = _unspaced_classes()[self.classes]
         in_word = self.classes != SPACE
         word_starts = in_word.copy()
@@ -101,7 +105,7 @@ def classify_characters(sentences: Sequence[str]) -> Characters:
 
 
 def script_density(script: str) -> float:
-    """Return the number of characters per character of the English translation.
+    """Return how many characters a text in this script has per character of its English translation.
 
     For an unknown script, return 1.
     """

@@ -87,6 +87,7 @@ def _integer(fields: dict[int, int | bytes], number: int, default: int) -> int:
 
 
 def _inner_fields(fields: list[tuple[int, int | bytes]], number: int) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the fields of all messages that are fields with this number."""
     for field, value in fields:
         if field == number and isinstance(value, bytes):
             yield from _fields(value)

@@ -105,7 +105,10 @@ def line_spans(text: str) -> list[Span]:
 
 
 def sentence_spans(text: str) -> list[Span]:
-    """Return the start and end of each sentence, without the surrounding white space."""
+    """Return the start and end of each sentence, without the surrounding white space.
+
+    A part without a letter or digit is not a sentence.
+    """
     if len(text) <= _MAX_CHARACTERS and _MAY_SPLIT.search(text) is None:
         return [_trim(text, 0, len(text))] if _LETTER_OR_DIGIT.search(text) else []
     return [span for line in _LINE.finditer(text) for span in _spans_of_line(text, line.start(), line.end())]
@@ -134,7 +137,10 @@ def replace_sentences(
 
 
 def text_before(text: str, previous_end: int, start: int, sentence: str, language: str) -> str:
-    """Return the text that `replace_sentences` writes before a translated sentence."""
+    """Return the text that `replace_sentences` writes before `sentence`, a translated sentence.
+
+    `previous_end` is the end of the sentence before it in `text`, or 0, and `start` is its own start.
+    """
     between = text[previous_end:start]
     if previous_end and not between.strip(_SPACES_BETWEEN_SENTENCES):
         return sentence_separator(language) if sentence else ""
@@ -159,7 +165,7 @@ def _is_inside_sentence(text: str, sentence_start: int, match: re.Match[str]) ->
         return False
     before = text[max(sentence_start, match.start() - _MAX_ABBREVIATION) : match.start()]
     words = before.split()
-    if not words:
+    if not words:  # nothing is before the full stop
         return True
     word = words[-1].lstrip("([\"'“‘«")
     is_item = before.strip().isdigit() and match.start() - sentence_start < _MAX_ABBREVIATION

@@ -31,7 +31,7 @@ _NUM_ALTERNATIVES = 16
 
 
 class SegmentationSampler(Protocol):
-    """Segments the text of one group at random."""
+    """Segments the text of one group at random. `best` has the token ids of its best segmentation."""
 
     def sample(self, text: str, best: list[int], strength: float, generator: Generator) -> list[int]: ...
 
@@ -103,7 +103,8 @@ def resample_groups(
 ) -> list[int]:
     """Sample each group of the best segmentation of a sentence again, and return the token ids.
 
-    `texts` has the text of each token in the vocabulary. Tokens with the text None (bytes and tags) stay.
+    `texts` has the text of each token in the vocabulary. Tokens with the text None (bytes, tags and special
+    tokens) stay.
     """
     ids: list[int] = []
     for group in _groups(best, texts):

@@ -120,7 +120,7 @@ def evidence_of_links(
 def place_terms_in_sentence(
     source: str, translation: str, evidence: WordEvidence, matches: Sequence[TermMatch]
 ) -> PlacedTerms:
-    """Return the translation with the terms of `matches`."""
+    """Return the translation with the terms, addresses and placeholders of `matches`."""
     if has_all_terms(translation, matches):
         return PlacedTerms(translation, tuple(evidence.links))
     placer = _Placer(source, translation, evidence)
@@ -270,7 +270,7 @@ class _Placer:
         return tuple(i for i, (start, end) in enumerate(self._source_words) if start < high and low < end)
 
     def _translating_run(self, match: TermMatch, source_words: Sequence[int]) -> list[int]:
-        """Return the word that translates a term, together with neighbouring words that also translate it."""
+        """Return the indices of the word that translates a term and of neighbours that also translate it."""
         words_for_term = self._words_for(match)
         weight_of = {
             j: sum(row[i] for i in source_words)

@@ -60,12 +60,13 @@ class TokenTable:
         return [self._tokens[token] for token in ids]
 
     def word_of_token(self, text: str, ids: Sequence[int]) -> list[int]:
-        """Return the index in `split_words(text)` for each token, −1 for special tokens such as `</s>`.
+        """Return for each token the index of its word in `split_words(text)`.
 
-        A token that spans several words belongs to the word with the largest overlap. A token of white space
-        belongs to the word that follows. `ids` may be any segmentation of the text. If the ids decode to a
-        different text (because of an unknown character or another normal form), both texts are aligned by
-        their longest common substrings.
+        The index is −1 for `<pad>`, `<s>` and `</s>`, and for every token if the text has no words. A token
+        that spans several words belongs to the word with the largest overlap. A token of white space belongs
+        to the word that follows, or to the last word. `ids` may be any segmentation of the text. If the ids
+        decode to a different text (because of an unknown character or another normal form), both texts are
+        aligned by their longest common substrings.
         """
         escaped, spans = self._text_and_spans(ids)
         offsets = unescaped_offsets(escaped)

@@ -77,7 +77,8 @@ class Tokenizer(TokenTable):
         """Return the token ids of a random segmentation. All randomness comes from the generator.
 
         Strength 0 gives the best segmentation. For unigram models, the strength is the share of words that
-        get another segmentation. For BPE models, it is the probability that a merge is skipped.
+        get another segmentation, among the words that have one. For BPE models, it is the probability that a
+        merge is skipped.
         """
         best = self.encode(text)
         if strength <= 0:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 def tokenizers_to_files(tokenizers: TokenizerPair) -> dict[str, bytes]:
     """Return the contents of the tokenizer files, by file name."""
-    from jumok.text.imported_vocabulary import imported_to_files  # start-up
+    from jumok.text.imported_vocabulary import imported_tokenizers_to_files  # start-up
     from jumok.text.joint_vocabulary import JointVocabularyTokenizer  # start-up
 
     source, target = tokenizers.source, tokenizers.target
     if isinstance(source, JointVocabularyTokenizer) and isinstance(target, JointVocabularyTokenizer):
-        return imported_to_files(source, target, shared=tokenizers.shared)
+        return imported_tokenizers_to_files(source, target, shared=tokenizers.shared)
     sides = [source] if tokenizers.shared else [source, target]
     names = _file_names(shared=tokenizers.shared)
     return {name: tokenizer.to_bytes() for name, tokenizer in zip(names, sides, strict=True)}
@@ -39,15 +39,18 @@ def tokenizers_to_files(tokenizers: TokenizerPair) -> dict[str, bytes]:
 def tokenizers_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
     """Return the tokenizers that the files describe. This is the inverse of `tokenizers_to_files`."""
     if IMPORTED_VOCABULARY[-1] in files:
-        from jumok.text.imported_vocabulary import imported_from_files  # start-up
+        from jumok.text.imported_vocabulary import imported_tokenizers_from_files  # start-up
 
-        return imported_from_files(files)
+        return imported_tokenizers_from_files(files)
     shared = SHARED_VOCABULARY[0] in files
     return _pair([_from_bytes(files[name]) for name in _file_names(shared=shared)])
 
 
 def read_tokenizers(folder: Path, *, shared: bool) -> TokenizerPair:
-    """Return the tokenizers in a folder. If a file cannot be read, the error names the file."""
+    """Return the tokenizers in a folder. If a file cannot be read, the error names the file.
+
+    `shared` says which files a trained model has. For the files of an imported model, it has no effect.
+    """
     if (folder / IMPORTED_VOCABULARY[-1]).exists():
         try:
             return tokenizers_from_files({name: (folder / name).read_bytes() for name in IMPORTED_VOCABULARY})

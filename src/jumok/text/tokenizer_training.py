@@ -37,8 +37,8 @@ _TAG = re.compile(r"(?:^|(?<= ))<[A-Za-z][A-Za-z0-9_-]*>(?= |$)")
 _MAX_TAGS = 32
 _MIN_TAG_SHARE = 0.002  # share of the sentences that have the tag
 
-# If a corpus has at most this many distinct characters, each character becomes a token. If it has more, rare
-# characters are encoded as bytes.
+# If a corpus has at most this many distinct characters, each becomes a token, if the vocabulary has room for
+# them. If a corpus has more, and with byte fallback, rare characters are encoded as bytes.
 _MAX_ALPHABET = 1000
 _CHARACTER_COVERAGE = 0.9995
 _MIN_FREE_TOKENS = 32  # the minimum number of tokens besides special tokens, tags and bytes
@@ -49,9 +49,10 @@ def train_tokenizer(
 ) -> Tokenizer:
     """Train a tokenizer with about `vocab_size` tokens.
 
-    The vocabulary is smaller if the corpus is small. It is larger only if `vocab_size` leaves no room for
-    letters besides the special tokens and the 256 bytes. The result depends on the sentences, the settings
-    and `threads`. The default of `threads` is therefore a constant and not the number of cores.
+    The vocabulary is smaller if the corpus is small. It is larger only if `vocab_size` leaves fewer than
+    `_MIN_FREE_TOKENS` tokens besides the special tokens, the tags and the 256 bytes. The result depends on
+    the sentences, the settings and `threads`. The default of `threads` is therefore a constant and not the
+    number of cores.
     """
     sample = _sample(sentences, max_size=max(_SENTENCES_PER_TOKEN * vocab_size, _MIN_SAMPLE_LIMIT))
     if not sample:

@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 NO_WORD = -1
-"""The word index of `<s>`, `</s>`, padding, and every token of a text without words."""
+"""The word index of a token without a word: `<s>`, `</s>`, `<pad>`, a language code that a tokenizer added,
+and every token of a text without words."""
 
 
 def words_of_spans(tokens: Sequence[Span], words: Sequence[Span]) -> list[int]:
-    """Return the index of the word that each token overlaps most, or the first such word if there is a tie.
+    """Return for each token the index of the word that it overlaps most, or the first such word in a tie.
 
     Tokens and words must be in text order. A token of white space between words belongs to the word that
-    follows. A token after the last word belongs to the last word.
+    follows. A token after the last word belongs to the last word. If there are no words, all indices are −1.
     """
     if not words:
         return [NO_WORD] * len(tokens)

@@ -25,7 +25,7 @@ UNSPACED_RANGES = (
     (0xFF66, 0xFF9F),  # half-width kana
     (0x20000, 0x3FFFF),  # Han, rare
 )
-"""Code points of the scripts that are written without spaces between words."""
+"""Code points of scripts that are written without spaces between words. Both ends belong to a range."""
 
 _JOINERS = "\u200c\u200d"
 

@@ -1,1 +1,1 @@
-"""Training: settings from the corpus, a loop that can be killed at any moment, events to follow it."""
+"""Training: from sentence pairs to a model, by a loop that can be killed at any moment and reports events."""

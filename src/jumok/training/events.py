@@ -8,9 +8,9 @@ finish. A run that is interrupted during the finish sends the `StageStarted` of 
 `StageDone`. A warning may come during the finish too.
 
 - `jumok finish` trains no further: there is no `Started`.
-- A run that was interrupted may continue with a larger limit. The run first completes the old plan; then a
-  second `Started` begins the next phase.
-- For a run that was finished before, `Finished` is the only event.
+- A run that was interrupted may continue with a larger limit. If the old plan has an end, the run first
+  completes this plan; then a second `Started` begins the next phase.
+- For a run that was finished before and gets no larger limit, `Finished` is the only event.
 
 A terminal, a notebook and a test iterate over the same events. This module does not import torch.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StageStarted:
-    """A stage that may take a while begins: reading, …, finishing, or validating."""
+    """A stage that may take a while begins, such as reading, encoding, validating or finishing."""
 
     name: str
 
@@ -46,10 +46,11 @@ class StageDone:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """All settings are decided; the first update comes next. Each derived setting has its reason.
+    """All settings are decided, and training begins or continues. Each derived setting has its reason.
 
-    `resumed_from` is the step of the checkpoint from which this session continues. It is 0 if no earlier
-    session has written a checkpoint, and None in the first session.
+    `resumed_from` is the step of the checkpoint from which this session continues. It is 0 if earlier
+    sessions have prepared the run but written no checkpoint, and None if this session has prepared it.
+    `steps` is None if no end is planned.
     """
 
     recipe: Recipe
@@ -67,7 +68,8 @@ class Progress:
 
     `loss` is the loss per token with label smoothing. `perplexity` is computed without label smoothing.
 
-    `loss`, `perplexity` and `gradient_norm` are NaN if every update since the last report was skipped.
+    `gradient_norm` is that of the last update that was not skipped. `loss`, `perplexity` and `gradient_norm`
+    are NaN if every update since the last report was skipped.
     """
 
     step: int

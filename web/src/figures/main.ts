@@ -1,5 +1,5 @@
-/** Starts the interactive figures of the course (docs/explain/). Each element with the attribute `data-figure` contains a static picture. The interactive
- * figure is added below this picture. */
+/** Starts the interactive figures of the course (docs/explain/). Each element with the attribute `data-figure` contains a sentence that says what the
+ * figure does. The interactive figure is added below this sentence. */
 
 import { additive, clocks, cost, efficient, forgetting, kernels, residual } from "./formulas";
 import { crossMap, divisor, hideWord, nextTokens, rollOut, selfAttention, silenceHeads, wordOrder } from "./model_figures";

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jumok.data.input_files import InputFile
 
 _MAX_NAMES_LISTED = 8
-_ARCHIVES = {".zip", ".xlsx", ".xlsm", ".ods"}  # an archive in an archive is not opened
+_ARCHIVES = {".zip", ".xlsx", ".xlsm", ".ods"}  # archives, which are not opened inside an archive
 
 
 def open_zip(
@@ -32,37 +32,41 @@ def open_zip(
 ) -> PairFile:
     """Open the two parallel texts in an archive, or its one file of pairs.
 
-    `find_format` returns the function that opens a file, or None if the file is not a file of pairs.
+    Files whose names begin with a full stop or an underscore are ignored. `find_format` returns the function
+    that opens a file, or None if the file is not a file of pairs.
     """
     names = [name for name in member_names(file) if not PurePosixPath(name).name.startswith((".", "_"))]
-    texts = _parallel_texts(names)
-    if len(texts) == 1:
+    text_pairs = _parallel_texts(names)
+    if len(text_pairs) == 1:
         refuse_columns(file, options)
-        [(first, second)] = texts
+        [(first, second)] = text_pairs
         codes = _language_of(first), _language_of(second)
         sides = file.in_archive(first), file.in_archive(second)
         return PairFile(partial(read_parallel, *sides), codes, f"{first} and {second}")
-    candidates = [] if texts else [n for n in names if PurePosixPath(n).suffix.lower() not in _ARCHIVES]
-    readable, unreadable = [], []
-    for member in map(file.in_archive, candidates):
+    others = [] if text_pairs else [n for n in names if PurePosixPath(n).suffix.lower() not in _ARCHIVES]
+    pair_files, errors = [], []
+    for member in map(file.in_archive, others):
         try:
             open_format = find_format(member)
         except DataError as error:  # a .txt in another encoding: perhaps only a licence
-            unreadable.append(error)
+            errors.append(error)
             continue
         if open_format is not None:
-            readable.append((member, open_format))
-    if unreadable and not readable:
-        raise unreadable[0]
-    if len(readable) == 1:
-        member, open_format = readable[0]
+            pair_files.append((member, open_format))
+    if errors and not pair_files:
+        raise errors[0]
+    if len(pair_files) == 1:
+        member, open_format = pair_files[0]
         opened = open_format(member, options)
         return PairFile(opened.read, opened.languages, "; ".join(filter(None, (member.member, opened.note))))
-    raise _no_corpus_error(file, names, several=len(texts) > 1 or len(readable) > 1)
+    raise _no_corpus_error(file, names, several=len(text_pairs) > 1 or len(pair_files) > 1)
 
 
 def _parallel_texts(names: list[str]) -> list[tuple[str, str]]:
-    """Return the pairs of file names that differ only in their suffix, which is a language in both."""
+    """Return the pairs of file names that differ only in their suffix, which is a language in both.
+
+    Three texts with the same stem, such as `x.en`, `x.ko` and `x.de`, give no pair.
+    """
     return [
         (sides[0], sides[1])
         for stem, texts in _texts_by_stem(names).items()
@@ -80,7 +84,7 @@ def _texts_by_stem(names: list[str]) -> dict[str, list[str]]:
 
 
 def _in_order(stem: str, names: list[str]) -> list[str]:
-    """Return the texts of `x.en-ko.en` and `x.en-ko.ko` in the order of the stem, not of the archive."""
+    """Sort names such as `x.en-ko.ko` and `x.en-ko.en` by the order of languages in the stem (en, ko)."""
     order = stem.rpartition(".")[2].split("-")
     return sorted(
         names, key=lambda name: order.index(end) if (end := name.rpartition(".")[2]) in order else len(order)
@@ -88,8 +92,9 @@ def _in_order(stem: str, names: list[str]) -> list[str]:
 
 
 def _language_of(name: str) -> str:
+    """Return the language that a suffix in lower case (`x.ko`, `x.zh_CN`) names; "" if it names none."""
     suffix = PurePosixPath(name).suffix.removeprefix(".")
-    language = find_language(suffix) if suffix.partition("_")[0].islower() else None  # also zh_CN
+    language = find_language(suffix) if suffix.partition("_")[0].islower() else None
     return language.code if language else ""
 
 

@@ -4,6 +4,7 @@
 
     two columns                             source and target
     three, the third a word alignment       source, target and alignment
+    a header with `source` and `target`     the columns of these names, or of synonyms such as `term`
     a header that names two languages       the columns of these languages
     a header with more than two languages   the columns of the languages that --from and --to name
     exactly two columns of text             these two; the others may be numbers, links, codes or licences
@@ -78,7 +79,7 @@ class ColumnChoice:
     target: int = 1
     width: int = 0
     alignment: int | None = None
-    header: bool = False
+    has_header: bool = False
     languages: tuple[str, str] = ("", "")
     note: str = ""
 
@@ -111,9 +112,11 @@ def _find_columns(table: Table, sample: list[list[str]], options: ReadOptions) -
         _warn_about_unknown_codes(table.file, first)
         alignment = 2 if len(first) == 3 else None
         if first[0].strip().casefold() in _TARGET_NAMES:
-            return ColumnChoice(1, 0, width, alignment, header=True, note="the first column is the target")
+            return ColumnChoice(
+                1, 0, width, alignment, has_header=True, note="the first column is the target"
+            )
         width = width if table.ragged else 0
-        return ColumnChoice(width=width, alignment=alignment, header=True, languages=languages)
+        return ColumnChoice(width=width, alignment=alignment, has_header=True, languages=languages)
     named = _columns_in_header(table, sample, options)
     if named is not None:
         return named
@@ -139,7 +142,11 @@ def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptio
     if len(names) < 3 or any(len(name) > _MAX_HEADER_CELL or name[:1].isdigit() for name in names):
         return None
     folded = [name.casefold() for name in names]
-    chosen = [next((i for i, name in enumerate(folded) if name in words), -1) for words in _COLUMN_NAMES]
+    # The indices of the two columns; -1: not found.
+    chosen = [
+        next((i for i, name in enumerate(folded) if name in words), -1)
+        for words in (_SOURCE_NAMES, _TARGET_NAMES)
+    ]
     codes = [language.code if (language := find_language(name)) else "" for name in names]
     for index in range(len(codes)):  # a column of numbers called `id` is not Indonesian
         if len(sample) > 1 and not _is_text_column(sample[1:], index, len(names), ragged=True):
@@ -162,13 +169,12 @@ def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptio
     return _named_choice(names, chosen[0], chosen[1])
 
 
-_COLUMN_NAMES = (_SOURCE_NAMES, _TARGET_NAMES)
-
-
 def _named_choice(names: list[str], source: int, target: int) -> ColumnChoice:
     codes = [language.code if (language := find_language(names[i])) else "" for i in (source, target)]
     note = f"columns {names[source]!r} and {names[target]!r} of {len(names)}"
-    return ColumnChoice(source, target, len(names), header=True, languages=(codes[0], codes[1]), note=note)
+    return ColumnChoice(
+        source, target, len(names), has_header=True, languages=(codes[0], codes[1]), note=note
+    )
 
 
 def _requested_columns(table: Table, sample: list[list[str]], options: ReadOptions) -> ColumnChoice:
@@ -187,9 +193,9 @@ def _requested_columns(table: Table, sample: list[list[str]], options: ReadOptio
     chosen = [names[index] if index < len(names) else "" for index in indices]
     languages = header_languages(chosen)
     note = f"columns {indices[0] + 1} and {indices[1] + 1} of {width}"
-    header = languages is not None or _columns_in_header(table, sample, options) is not None
+    has_header = languages is not None or _columns_in_header(table, sample, options) is not None
     return ColumnChoice(
-        indices[0], indices[1], width, header=header, languages=languages or ("", ""), note=note
+        indices[0], indices[1], width, has_header=has_header, languages=languages or ("", ""), note=note
     )
 
 
@@ -207,6 +213,11 @@ def _column_index(table: Table, wanted: str, names: list[str], width: int) -> in
         matching = [index for index, name in enumerate(names) if matches(name)]
         if len(matching) == 1:
             return matching[0]
+        if matching:
+            raise DataError(
+                f"The first line of {table.file.name} has {len(matching)} columns for {wanted!r}: "
+                f"{' and '.join(str(index + 1) for index in matching)}. Choose by number: --columns 1,2."
+            )
     listed = ", ".join(map(shorten, names))
     raise DataError(
         f"The first line of {table.file.name} names no column {wanted!r}.{suggest(wanted, names)} "
@@ -217,8 +228,8 @@ def _column_index(table: Table, wanted: str, names: list[str], width: int) -> in
 def _is_text_column(sample: list[list[str]], index: int, width: int, *, ragged: bool) -> bool:
     """Return whether a column holds sentences.
 
-    A column with only numbers, links or licences holds no sentences. A column with the same single word in
-    every row holds no sentences.
+    A column with only numbers, links or licences holds no sentences. If there are several rows, a column with
+    the same single word in every row holds no sentences.
     """
     rows = [row for row in sample if len(row) == width or ragged]
     cells = [row[index].strip() for row in rows if index < len(row) and row[index].strip()]
@@ -269,9 +280,10 @@ def _warn_about_unknown_codes(file: InputFile, cells: list[str]) -> None:
 def header_languages(cells: list[str]) -> tuple[str, str] | None:
     """Return the codes of the languages that a first row names ("" if unknown), or None if it is a pair.
 
-    A row is a header only if both cells are language codes or names, or exactly source and target, so that no
-    sentence is ever taken for a header. A code that jumok does not know, such as `hsb`, counts as a language
-    only next to a language that jumok knows, or in a header with a column of alignments.
+    A row is a header only if its two cells are language codes or names, or one of `_SOURCE_NAMES` and one of
+    `_TARGET_NAMES` in either order. A third cell must be `alignment`. No pair of sentences is such a row. A
+    code that jumok does not know, such as `hsb`, counts as a language only next to a language that jumok
+    knows, or in a header with a column of alignments.
     """
     names = [cell.strip() for cell in cells]
     if len(names) not in (2, 3) or (len(names) == 3 and names[2].casefold() not in _ALIGNMENT_NAMES):
@@ -283,7 +295,7 @@ def header_languages(cells: list[str]) -> tuple[str, str] | None:
     known = find_language(first), find_language(second)
     if first == second or not all(map(looks_like_language, (first, second))):
         return None
-    if not any(known):  # word lists begin with short words too, "two ⇥ dos"
+    if not any(known):  # short words in a list of words look like codes: "two ⇥ dos"
         return ("", "") if len(names) == 3 else None
     if known[0] == known[1]:
         return None
@@ -294,11 +306,11 @@ def header_languages(cells: list[str]) -> tuple[str, str] | None:
 
 
 def _read(table: Table, choice: ColumnChoice, dropped: Counter[str]) -> Iterator[NumberedPair]:
-    header = choice.header
+    header_expected = choice.has_header
     for number, cells in table.rows(dropped):
-        if header:
-            header = not any(cells)  # the header is the first row that is not blank
-            if not header:
+        if header_expected:
+            header_expected = not any(cells)  # the header is the first row that is not blank
+            if not header_expected:
                 dropped[HEADER] += 1
             continue
         if len(cells) == 2 and not choice.width:
@@ -329,10 +341,10 @@ def _aligned_pair(
 ) -> Pair:
     """Return the pair of a row with two cells, or with three cells of which the third is a word alignment."""
     if len(cells) not in (2, 3):
-        wanted = (
+        expected = (
             f"Columns are source, target and optionally the word alignment, separated by {table.separator}."
         )
-        raise _width_error(table, number, cells, wanted)
+        raise _width_error(table, number, cells, expected)
     pair = make_pair(cells[0], cells[1], dropped)
     return pair if len(cells) == 2 else _with_alignment(table, choice, number, pair, cells[2])
 
@@ -356,8 +368,8 @@ def _with_alignment(table: Table, choice: ColumnChoice, number: int, pair: Pair,
         ) from None
 
 
-def _width_error(table: Table, number: int, cells: list[str], wanted: str) -> DataError:
+def _width_error(table: Table, number: int, cells: list[str], expected: str) -> DataError:
     received = shorten(" ⇥ ".join(cells).replace("\n", " ⏎ "))
     return line_error(
-        table.file, number, f"has {_column_count(len(cells))}", f"{wanted} Received: {received}"
+        table.file, number, f"has {_column_count(len(cells))}", f"{expected} Received: {received}"
     )

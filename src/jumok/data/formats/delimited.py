@@ -54,14 +54,15 @@ def _tsv_rows(file: InputFile, dropped: Counter[str]) -> Iterator[Row]:
 
 
 def _find_separator(lines: list[str]) -> str:
-    """Return the separator that gives every row the same number of cells, at least two.
+    """Return the separator of the first lines of a CSV.
 
-    Among several such separators, prefer one for which the first row is a header, then one that gives two
-    cells, then the first in `_SEPARATORS`. If no separator fits, return a comma.
+    A first line such as `sep=;` names it. Otherwise it is the separator that gives every row the same number
+    of cells, at least two. Among several such separators, prefer one for which the first row is a header,
+    then one that gives two cells, then the first in `_SEPARATORS`. If no separator fits, return a comma.
     """
     if lines[0].casefold().startswith(_SEPARATOR_MARK) and len(lines[0]) == len(_SEPARATOR_MARK) + 1:
         return lines[0][-1]
-    regular = []
+    regular = []  # (has no header, has not two cells, separator): the smallest is the best
     for separator in _SEPARATORS:
         try:
             rows = [row for row in csv.reader(_with_newlines(lines), delimiter=separator) if any(row)]
@@ -72,7 +73,7 @@ def _find_separator(lines: list[str]) -> str:
         widths = {len(row) for row in rows}
         if len(widths) == 1 and widths != {1}:
             regular.append((header_languages(rows[0]) is None, widths != {2}, separator))
-    return min(regular, key=lambda candidate: candidate[:2])[2] if regular else ","
+    return min(regular, key=lambda ranked: ranked[:2])[2] if regular else ","
 
 
 def _with_newlines(lines: Iterable[str]) -> Iterator[str]:
@@ -86,7 +87,7 @@ def _csv_rows(file: InputFile, separator: str, dropped: Counter[str]) -> Iterato
     number = 1
     try:
         for row in rows:
-            if number == 1 and [cell.casefold() for cell in row] == [_SEPARATOR_MARK, ""]:
+            if number == 1 and [cell.casefold() for cell in row] == [_SEPARATOR_MARK, ""]:  # `sep=;`
                 dropped[HEADER] += 1
             elif rows.line_num > number and spanned.quotes % 2:
                 raise line_error(

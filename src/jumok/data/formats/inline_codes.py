@@ -2,10 +2,10 @@
 
     <bpt i="1">&lt;b&gt;</bpt>Save<ept i="1">&lt;/b&gt;</ept> <g id="2">now</g><ph x="1"/>.     →  Save now.
 
-Codes are formatting of another program. Some codes have formatting as their content (bpt, ept, ph, it, ut,
-sub): these are dropped with their content. Other codes surround text (hi, g, pc, mrk): the text is kept. A
-line break becomes a space. The spaces around a dropped code become one space, or none before a punctuation
-mark.
+Codes are formatting of another program. Some codes have formatting as their content (bpt, ept, ph, it, ut;
+also sub, a note inside such a code): these are dropped with their content. Other codes surround text (hi, g,
+pc, mrk): the text is kept. A line break becomes a space. If there are spaces around a dropped code, they
+become one space, or none before a punctuation mark.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class SegmentText:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._length = 0
-        self._code_depth = 0
-        self.codes = 0
+        self._code_depth = 0  # open elements, from a code that is dropped with its content inwards
+        self.code_count = 0  # dropped codes
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if self._code_depth or name in _CODES_WITH_CONTENT:
@@ -42,7 +42,7 @@ class SegmentText:
         elif name in _EMPTY_CODES:
             self._add_code(attributes)
         elif name == "cp":  # XLIFF 2: a character that XML forbids
-            self.codes += 1
+            self.code_count += 1
 
     def end(self, name: str) -> None:
         if self._code_depth:
@@ -57,9 +57,9 @@ class SegmentText:
         self._parts.append(text)
 
     def _add_code(self, attributes: dict[str, str]) -> None:
-        self.codes += 1
-        values = {attributes.get(name, "").casefold() for name in _TYPE_ATTRIBUTES}
-        self._parts.append(f" {_MARK}" if values & _LINE_BREAKS else _MARK)
+        self.code_count += 1
+        types = {attributes.get(name, "").casefold() for name in _TYPE_ATTRIBUTES}
+        self._parts.append(f" {_MARK}" if types & _LINE_BREAKS else _MARK)
 
     def text(self) -> str:
         text = "".join(self._parts)

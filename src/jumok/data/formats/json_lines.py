@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def open_jsonl(file: InputFile, options: ReadOptions) -> PairFile:
-    """Open JSON objects, one per line. The keys of the first object name the languages."""
+    """Open JSON objects, one per line. Unless `--columns` names the keys, the first object decides."""
     lines = enumerate(read_lines(file, Counter()), start=1)
     number, line = next(((number, line) for number, line in lines if line.strip()), (0, ""))
     if not line:
@@ -43,12 +43,12 @@ def open_jsonl(file: InputFile, options: ReadOptions) -> PairFile:
             raise line_error(
                 file, number, f"does not have the keys {options.columns}", f"Received: {', '.join(record)}."
             )
-        columns = {key: language.code if (language := find_language(key)) else "" for key in keys}
+        code_of = {key: language.code if (language := find_language(key)) else "" for key in keys}
     else:
-        columns = _text_keys(file, number, record, options)
-    [source_key, target_key] = columns
+        code_of = _text_keys(file, number, record, options)
+    [source_key, target_key] = code_of
     read = partial(_read, file, source_key=source_key, target_key=target_key)
-    return PairFile(read, (columns[source_key], columns[target_key]))
+    return PairFile(read, (code_of[source_key], code_of[target_key]))
 
 
 def _text_keys(file: InputFile, number: int, record: dict[str, Any], options: ReadOptions) -> dict[str, str]:
@@ -58,17 +58,17 @@ def _text_keys(file: InputFile, number: int, record: dict[str, Any], options: Re
     languages = {key: language.code for key in record if (language := find_language(key))}
     if len(record.keys() - {"alignment"}) > 2 and "id" not in (options.source, options.target):
         languages.pop("id", None)  # an identifier, not Indonesian
-    no_text = [key for key in languages if not isinstance(record[key], str)]
-    columns = {key: code for key, code in languages.items() if key not in no_text}
-    wanted = [key for key in columns if columns[key] in (options.source, options.target)]
-    if len(columns) > 2 and options.source and options.target and len(wanted) == 2:
-        columns = {key: columns[key] for key in wanted}
-    if len(columns) == 2:
-        return columns
-    if len(columns) > 2:
-        advice = f"Received: {', '.join(columns)}. Choose two with --from and --to."
-    elif no_text:
-        received = ", ".join(f"{key}: {shorten(json.dumps(record[key]))}" for key in no_text)
+    keys_without_text = [key for key in languages if not isinstance(record[key], str)]
+    code_of = {key: code for key, code in languages.items() if key not in keys_without_text}
+    requested = [key for key in code_of if code_of[key] in (options.source, options.target)]
+    if len(code_of) > 2 and options.source and options.target and len(requested) == 2:
+        code_of = {key: code_of[key] for key in requested}
+    if len(code_of) == 2:
+        return code_of
+    if len(code_of) > 2:
+        advice = f"Received: {', '.join(code_of)}. Choose two with --from and --to."
+    elif keys_without_text:
+        received = ", ".join(f"{key}: {shorten(json.dumps(record[key]))}" for key in keys_without_text)
         raise line_error(file, number, "has no text under its language codes", f"Received: {received}.")
     else:
         advice = f"Received: {', '.join(record) or 'none'}. Choose two keys with --columns."
@@ -95,6 +95,7 @@ def _read(
 
 
 def _record(file: InputFile, number: int, line: str) -> dict[str, Any]:
+    """Parse a line. Of `{"translation": {"en": …, "ko": …}}`, return the inner object."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -11,7 +11,7 @@ from jumok.errors import DataError
 from jumok.types import Pair
 
 NumberedPair = tuple[int, Pair]
-"""A pair and the line (or row), counted from 1, on which it begins."""
+"""A pair and the line or row on which it begins, or its index if there are no lines, counted from 1."""
 PairReader = Callable[[Counter[str]], Iterator[NumberedPair]]
 """Reads all pairs of a file. It counts in its argument what it dropped, such as a byte order mark."""
 

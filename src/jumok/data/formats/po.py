@@ -2,7 +2,7 @@
 
 Fuzzy, obsolete and untranslated entries are dropped and counted. In an entry with plural forms, the singular
 is paired with the first form of the translation, and the plural with each further form. If the translation
-has a single form, as in Korean, the plural is paired with it.
+has a single form, as in Korean, this form is paired with the plural only.
 """
 
 from __future__ import annotations
@@ -33,24 +33,26 @@ _CHARSET = re.compile(rb"charset=([\w.:-]+)", re.IGNORECASE)
 
 @dataclass
 class _Entry:
+    """An entry: the line of its first string, and its strings by keyword, such as `msgid` or `msgstr[0]`."""
+
     line: int = 0
     fuzzy: bool = False
     strings: dict[str, list[str]] = field(default_factory=dict)
 
-    def text(self, name: str) -> str:
-        escaped = "".join(self.strings.get(name, ()))
+    def text(self, keyword: str) -> str:
+        escaped = "".join(self.strings.get(keyword, ()))
         return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), escaped)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         singular, plural = self.text("msgid"), self.text("msgid_plural")
-        forms = [self.text(name) for name in self.strings if name.startswith("msgstr")]
+        forms = [self.text(keyword) for keyword in self.strings if keyword.startswith("msgstr")]
         for number, form in enumerate(forms):
             if form.strip():
                 yield (plural if plural and (number or len(forms) == 1) else singular), form
 
 
 def open_po(file: InputFile, options: ReadOptions) -> PairFile:
-    """Open a catalogue; the header names the target language and the encoding."""
+    """Open a catalogue. Its header may name the encoding, the target language and the source language."""
     refuse_columns(file, options)
     file = _with_declared_encoding(file)
     header = next((entry for entry in _entries(file, Counter()) if not entry.text("msgid")), _Entry())
@@ -91,25 +93,27 @@ def _one_line(text: str) -> str:
 
 def _entries(file: InputFile, dropped: Counter[str]) -> Iterator[_Entry]:
     """Yield the entries. After its msgstr, an entry ends at a blank line, a comment, a msgctxt or a msgid."""
-    entry, name = _Entry(), ""
+    entry, keyword = _Entry(), ""  # the keyword of the string that the next lines may continue
     for number, line in enumerate(read_lines(file, dropped), start=1):
         stripped = line.strip()
         if stripped.startswith("#~"):
             if stripped.removeprefix("#~").lstrip().startswith("msgid "):
                 dropped[OBSOLETE] += 1
+            if not entry.strings:  # a comment `#, fuzzy` before this line belongs to the obsolete entry
+                entry.fuzzy = False
             continue
         match = _STRING.fullmatch(stripped)
-        if name.startswith("msgstr") and (
+        if keyword.startswith("msgstr") and (
             not stripped or stripped.startswith("#") or (match and match[1] in {"msgctxt", "msgid"})
         ):
             yield entry
-            entry, name = _Entry(), ""
+            entry, keyword = _Entry(), ""
         if stripped.startswith("#"):
             entry.fuzzy = entry.fuzzy or (stripped.startswith("#,") and "fuzzy" in stripped)
-        elif match and (match[1] or name):
-            name = match[1] or name
+        elif match and (match[1] or keyword):
+            keyword = match[1] or keyword
             entry.line = entry.line or number
-            entry.strings.setdefault(name, []).append(match[2])
+            entry.strings.setdefault(keyword, []).append(match[2])
         elif stripped:
             raise line_error(
                 file, number, "is not part of a gettext catalogue", f"Received: {shorten(stripped)}"

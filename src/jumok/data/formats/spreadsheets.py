@@ -38,12 +38,12 @@ _CELL_NAME = re.compile(r"([A-Z]{1,3})[0-9]+")
 
 class _Sheet(NamedTuple):
     name: str
-    part: str  # XLSX: its file in the archive
+    part: str  # its file in the archive
     hidden: bool
 
 
 def open_xlsx(file: InputFile, options: ReadOptions) -> PairFile:
-    """Open an Excel workbook; columns and languages come from its header."""
+    """Open an Excel workbook. Its first visible sheet with text is read as a table (`columns.py`)."""
     _refuse_old_office(file)
     members = member_names(file)
     if _WORKBOOK not in members:
@@ -57,7 +57,7 @@ def open_xlsx(file: InputFile, options: ReadOptions) -> PairFile:
 
 
 def open_ods(file: InputFile, options: ReadOptions) -> PairFile:
-    """Open an OpenDocument spreadsheet; columns and languages come from its header."""
+    """Open an OpenDocument spreadsheet. Its first sheet with text is read as a table (`columns.py`)."""
     _refuse_old_office(file)
     if _CONTENT not in member_names(file):
         raise DataError(
@@ -94,7 +94,7 @@ def _open_sheets(
 
 
 class _Attributes:
-    """Collects the attributes of each element that has one of the names."""
+    """Collects the attributes of each element whose name is one of `names`."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
@@ -206,7 +206,7 @@ class _XlsxRows:
         self._number = 0
         self._cells: list[str] = []
         self._column = 0
-        self._kind = ""
+        self._kind = ""  # of the cell: "s" for the index of a shared string, otherwise a value or text
         self._text = _TextParts()
         self._in_value = self._in_guide = False
 
@@ -272,7 +272,10 @@ def _ods_rows(content: InputFile, sheet: str, dropped: Counter[str]) -> Iterator
 
 
 class _OdsRows:
-    """Collects (sheet, row) from the content of an OpenDocument spreadsheet."""
+    """Collects (sheet, row) from the content of an OpenDocument spreadsheet.
+
+    With `names_only`, it collects one empty row per sheet.
+    """
 
     def __init__(self, *, names_only: bool = False) -> None:
         self._names_only = names_only
@@ -283,13 +286,13 @@ class _OdsRows:
         self._cells: list[str] = []
         self._cell: _TextParts | None = None
         self._cell_repeats = 1
-        self._paragraphs = 0
-        self._in_paragraph = 0
-        self._in_comment = 0
+        self._num_paragraphs = 0  # of the cell, so far
+        self._paragraph_depth = 0  # open elements, from a paragraph inwards
+        self._comment_depth = 0  # open elements, from a comment inwards
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
-        if self._in_comment or name == "annotation":
-            self._in_comment += 1
+        if self._comment_depth or name == "annotation":
+            self._comment_depth += 1
         elif name == "table":
             self._sheet, self._number = attributes.get("table:name", ""), 0
             if self._names_only:
@@ -298,29 +301,29 @@ class _OdsRows:
             return
         elif name == "table-row":
             self._cells, self._number = [], self._number + 1
-            self._row_repeats = _repeats(attributes, "table:number-rows-repeated")
+            self._row_repeats = _repeat_count(attributes, "table:number-rows-repeated")
         elif name in {"table-cell", "covered-table-cell"}:
-            self._cell, self._paragraphs = _TextParts(), 0
-            self._cell_repeats = _repeats(attributes, "table:number-columns-repeated")
+            self._cell, self._num_paragraphs = _TextParts(), 0
+            self._cell_repeats = _repeat_count(attributes, "table:number-columns-repeated")
         elif self._cell is not None:
             self._start_text(name, attributes)
 
     def _start_text(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "p" and not self._in_paragraph:
-            if self._paragraphs and self._cell is not None:
+        if name == "p" and not self._paragraph_depth:
+            if self._num_paragraphs and self._cell is not None:
                 self._cell.add("\n")  # between two paragraphs of a cell
-            self._paragraphs += 1
-        if self._in_paragraph or name == "p":
-            self._in_paragraph += 1
-        special = {"s": " " * min(_repeats(attributes, "text:c"), 100), "tab": "\t", "line-break": "\n"}
-        if self._in_paragraph and name in special:
+            self._num_paragraphs += 1
+        if self._paragraph_depth or name == "p":
+            self._paragraph_depth += 1
+        special = {"s": " " * min(_repeat_count(attributes, "text:c"), 100), "tab": "\t", "line-break": "\n"}
+        if self._paragraph_depth and name in special:
             self.text(special[name])
 
     def end(self, name: str) -> None:
-        if self._in_comment:
-            self._in_comment -= 1
-        elif self._in_paragraph:
-            self._in_paragraph -= 1
+        if self._comment_depth:
+            self._comment_depth -= 1
+        elif self._paragraph_depth:
+            self._paragraph_depth -= 1
         elif name in {"table-cell", "covered-table-cell"} and self._cell is not None:
             text = self._cell.take()
             room = _MAX_COLUMNS - len(self._cells)
@@ -334,7 +337,7 @@ class _OdsRows:
             self._number += self._row_repeats - 1
 
     def text(self, data: str) -> None:
-        if self._cell is not None and self._in_paragraph and not self._in_comment:
+        if self._cell is not None and self._paragraph_depth and not self._comment_depth:
             self._cell.add(data)
 
     def take(self) -> list[tuple[str, Row]]:
@@ -342,6 +345,7 @@ class _OdsRows:
         return rows
 
 
-def _repeats(attributes: dict[str, str], name: str) -> int:
+def _repeat_count(attributes: dict[str, str], name: str) -> int:
+    """Return how often a row, a cell or a space occurs; 1 if the attribute is missing or is not a number."""
     value = attributes.get(name, "1")
     return min(int(value), 1 << 20) if value.isdecimal() and len(value) < 9 else 1

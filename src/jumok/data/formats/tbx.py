@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jumok.data.input_files import InputFile
 
 _ENTRIES, _LANGUAGES = ("termEntry", "conceptEntry"), ("langSet", "langSec")
-NOT_IN_BOTH = "concept without both languages"
+NOT_IN_BOTH = "concept without one of the two languages"
 
 
 def open_tbx(file: InputFile, options: ReadOptions) -> PairFile:
@@ -35,17 +35,22 @@ def open_tbx(file: InputFile, options: ReadOptions) -> PairFile:
     language_counts: Counter[str] = Counter()
     for entry in read_xml(file, _TbxEntries(), Counter()):
         language_counts.update(entry.terms.keys())
-    names = list(language_counts)
-    wanted = [code for code in (options.source, options.target) if code]
-    missing = [code for code in wanted if code not in names]
+    codes = list(language_counts)
+    requested = [code for code in (options.source, options.target) if code]
+    missing = [code for code in requested if code not in codes]
     listed = ", ".join(f"{code} ({count:,})" for code, count in language_counts.most_common())
-    if missing or (len(wanted) < 2 and len(names) != 2):
+    if missing:
         raise DataError(
-            f"{file.name} has terms in: {listed or 'no language'}. Two languages are needed"
-            + (f"; there are none in {' and '.join(missing)}." if missing else ".")
+            f"{file.name} has no terms in {' and '.join(missing)}. Its languages: {listed or 'none'}. Use a "
+            "glossary that has both languages of the translation."
         )
-    source, target = wanted if len(wanted) == 2 else names
-    if len(wanted) == 1 and (options.source == target or options.target == source):
+    if len(requested) < 2 and len(codes) != 2:
+        raise DataError(
+            f"{file.name} has terms in: {listed or 'no language'}. A glossary needs terms in two languages; "
+            "if it has more, name the source language and the target language."
+        )
+    source, target = requested if len(requested) == 2 else codes
+    if len(requested) == 1 and (options.source == target or options.target == source):
         source, target = target, source
     return PairFile(partial(_read, file, source, target), (source, target))
 

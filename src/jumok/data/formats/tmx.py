@@ -3,7 +3,8 @@
     <tu><tuv xml:lang="en-US"><seg>Save</seg></tuv><tuv xml:lang="ko"><seg>저장</seg></tuv></tu>
 
 A unit may have any number of languages, and several variants of a language (en-US, en-GB). Each variant of
-the source makes a pair with each variant of the target.
+the source makes a pair with each variant of the target, up to 64 pairs per unit. Equal variants of a
+language count once.
 """
 
 from __future__ import annotations
@@ -28,23 +29,28 @@ if TYPE_CHECKING:
 
 _UNITS_TO_FIND_LANGUAGES = 1000
 _MAX_PAIRS_PER_UNIT = 64
-NOT_IN_BOTH, TOO_MANY_VARIANTS = "unit without both languages", "pair of variants beyond the 64th of a unit"
+NOT_IN_BOTH = "unit without one of the two languages"
+TOO_MANY_VARIANTS = "pair of variants beyond the 64th of a unit"
 
 
 def open_tmx(file: InputFile, options: ReadOptions) -> PairFile:
-    """Open a translation memory; languages are those of its units, chosen by --from and --to."""
+    """Open a translation memory. If its units are in more than two languages, `options` must choose two.
+
+    The languages are looked for in the first 1,000 units, and further on until there are two of them and each
+    requested language.
+    """
     refuse_columns(file, options)
-    units = _TmxUnits()
+    handler = _TmxUnits()
     language_counts: Counter[str] = Counter()
-    wanted = {code for code in (options.source, options.target) if code}
-    for number, unit in enumerate(read_xml(file, units, Counter()), start=1):
+    requested = {code for code in (options.source, options.target) if code}
+    for number, unit in enumerate(read_xml(file, handler, Counter()), start=1):
         language_counts.update(unit.texts.keys())
-        has_languages = len(language_counts) > 1 and wanted <= language_counts.keys()
+        has_languages = len(language_counts) > 1 and requested <= language_counts.keys()
         if number >= _UNITS_TO_FIND_LANGUAGES and has_languages:
             break
-    if not units.is_tmx:
+    if not handler.is_tmx:
         raise DataError(f"{file.name} is XML, but not TMX: it has no element <tmx>. Is it the right file?")
-    source, target = _choose_languages(file, options, language_counts, units.source_language)
+    source, target = _choose_languages(file, options, language_counts, handler.header_language)
     codes = [language.code if (language := find_language(code)) else "" for code in (source, target)]
     return PairFile(partial(_read, file, source, target), (codes[0], codes[1]))
 
@@ -53,19 +59,19 @@ def _choose_languages(
     file: InputFile, options: ReadOptions, language_counts: Counter[str], header_language: str
 ) -> tuple[str, str]:
     """Return the two languages of the pairs, as `_primary_subtag` returns them."""
-    names = list(language_counts)
+    codes = list(language_counts)
     listed = ", ".join(f"{code} ({count:,})" for code, count in language_counts.most_common())
-    wanted = [code for code in (options.source, options.target) if code]
-    missing = [code for code in wanted if code not in names]
-    if len(names) < 2:
+    requested = [code for code in (options.source, options.target) if code]
+    missing = [code for code in requested if code not in codes]
+    if len(codes) < 2:
         raise DataError(
             f"{file.name} holds no sentence pairs: its units are in {listed or 'no language'}. jumok needs "
             "two languages. Variants such as en-US and en-GB count as one language."
         )
-    if len(wanted) == 2 and not missing:
+    if len(requested) == 2 and not missing:
         return options.source, options.target
-    if len(names) == 2 and not missing:
-        source, target = sorted(names, key=lambda code: code != header_language)
+    if len(codes) == 2 and not missing:
+        source, target = sorted(codes, key=lambda code: code != header_language)  # the header's comes first
         return (target, source) if options.source == target or options.target == source else (source, target)
     if missing:
         raise DataError(f"{file.name} has no units in {' and '.join(missing)}. Its languages: {listed}.")
@@ -74,8 +80,8 @@ def _choose_languages(
 
 def _read(file: InputFile, source: str, target: str, dropped: Counter[str]) -> Iterator[NumberedPair]:
     for unit in read_xml(file, _TmxUnits(), dropped):
-        if unit.codes:
-            dropped[INLINE_CODE] += unit.codes
+        if unit.code_count:
+            dropped[INLINE_CODE] += unit.code_count
         sources, targets = unit.texts.get(source), unit.texts.get(target)
         if not sources or not targets:
             dropped[NOT_IN_BOTH] += 1
@@ -92,7 +98,7 @@ class _Unit:
 
     line: int
     texts: dict[str, list[str]] = field(default_factory=dict)
-    codes: int = 0
+    code_count: int = 0
 
 
 class _TmxUnits:
@@ -100,7 +106,7 @@ class _TmxUnits:
 
     def __init__(self) -> None:
         self.is_tmx = False
-        self.source_language = ""
+        self.header_language = ""  # the source language that the header names
         self._units: list[_Unit] = []
         self._unit: _Unit | None = None
         self._language = ""
@@ -116,7 +122,7 @@ class _TmxUnits:
         elif name == "seg" and self._unit is not None:
             self._segment = SegmentText()
         elif name == "header":
-            self.source_language = _primary_subtag(attributes.get("srclang", ""))
+            self.header_language = _primary_subtag(attributes.get("srclang", ""))
         elif name == "tmx":
             self.is_tmx = True
 
@@ -128,7 +134,7 @@ class _TmxUnits:
             texts, text = unit.texts.setdefault(self._language, []), self._segment.text()
             if text not in texts:
                 texts.append(text)
-            unit.codes += self._segment.codes
+            unit.code_count += self._segment.code_count
             self._segment = None
         elif self._segment is not None:
             self._segment.end(name)

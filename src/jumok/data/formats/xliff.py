@@ -5,15 +5,14 @@
 
 Units without a target, units that are marked as not translated, and units with translate="no" are dropped and
 counted. A unit inherits translate="no" from its group and its file. In 1.2, each segment
-(`<mrk mtype="seg" mid="0">` in seg-source and target) is a separate pair. Proposals, notes and glossaries are
-not read.
+(`<mrk mtype="seg" mid="0">` in seg-source and target) is a separate pair, and segments without a translation
+are left out. Proposals, notes and glossaries are not read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.data.formats.inline_codes import INLINE_CODE, SegmentText
@@ -42,16 +41,16 @@ class _Unit(NamedTuple):
     line: int
     languages: tuple[str, str]
     pairs: list[tuple[str, str]]
-    codes: int
+    code_count: int
     drop_reason: str  # why there are no pairs, "" if there are
 
 
 def open_xliff(file: InputFile, options: ReadOptions) -> PairFile:
     """Open an XLIFF file; its languages are those of its first unit."""
     refuse_columns(file, options)
-    units = _XliffUnits()
-    first = next(islice(read_xml(file, units, Counter()), 1), None)
-    if not units.is_xliff:
+    handler = _XliffUnits()
+    first = next(read_xml(file, handler, Counter()), None)
+    if not handler.is_xliff:
         raise DataError(
             f"{file.name} is XML, but not XLIFF: it has no element <xliff>. Is it the right file?"
         )
@@ -66,8 +65,8 @@ def _read(file: InputFile, languages: tuple[str, str], dropped: Counter[str]) ->
         if drop_reason:
             dropped[drop_reason] += 1
             continue
-        if unit.codes:
-            dropped[INLINE_CODE] += unit.codes
+        if unit.code_count:
+            dropped[INLINE_CODE] += unit.code_count
         for source, target in unit.pairs:
             yield unit.line, make_pair(source, target, dropped)
 
@@ -168,13 +167,13 @@ class _XliffUnits:
 
     def _unit(self) -> _Unit:
         source, target = self._sides.get("source"), self._sides.get("target")
-        drop_reason, pairs, codes = "", [], 0
+        drop_reason, pairs, code_count = "", [], 0
         if not self._translate[-1]:
             drop_reason = DO_NOT_TRANSLATE
         elif not (source and target and target.full_text.text().strip()) or self._is_marked_untranslated():
             drop_reason = UNTRANSLATED
         else:
-            codes = source.full_text.codes + target.full_text.codes
+            code_count = source.full_text.code_count + target.full_text.code_count
             segmented = self._sides.get("seg-source", source)
             common_ids = [mid for mid in target.segments if mid in segmented.segments]
             if common_ids:
@@ -183,6 +182,7 @@ class _XliffUnits:
                 pairs = [
                     (source_text, target_text) for source_text, target_text in texts if target_text.strip()
                 ]
+                drop_reason = "" if pairs else UNTRANSLATED
             else:
                 pairs = [(source.full_text.text(), target.full_text.text())]
-        return _Unit(self._line, self._languages, pairs, codes, drop_reason)
+        return _Unit(self._line, self._languages, pairs, code_count, drop_reason)

@@ -27,7 +27,7 @@ _MAX_TOKEN_BYTES = 1 << 21  # of a tag or comment, which expat keeps in memory
 _MAX_DEPTH = 200
 FORBIDDEN_CHARACTER = "character that XML forbids"
 
-_DECLARATION = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']""")
+_DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']""")
 # XML forbids these characters, also as references; tools write them nevertheless.
 _FORBIDDEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
@@ -54,7 +54,7 @@ class XmlHandler(Protocol[T]):
 
 
 def read_xml(file: InputFile, handler: XmlHandler[T], dropped: Counter[str]) -> Iterator[T]:
-    """Feed a file to a handler and yield the items that it collects."""
+    """Feed a file to a handler and yield the items that the handler collects."""
     parser = _make_parser(file, handler)
     fed_bytes = 0
     try:
@@ -64,7 +64,8 @@ def read_xml(file: InputFile, handler: XmlHandler[T], dropped: Counter[str]) -> 
             parser.Parse(data, False)
             if fed_bytes - parser.CurrentByteIndex > _MAX_TOKEN_BYTES:
                 raise DataError(
-                    f"{file.name} has a tag of more than {_MAX_TOKEN_BYTES:,} bytes; reading stopped."
+                    f"{file.name} has a tag or comment of more than {_MAX_TOKEN_BYTES:,} bytes; "
+                    "reading stopped."
                 )
             yield from handler.take()
         parser.Parse(b"", True)
@@ -109,11 +110,11 @@ def _make_parser(file: InputFile, handler: XmlHandler[T]) -> expat.XMLParserType
 def _decoded(file: InputFile) -> Iterator[str]:
     """Yield the text of an XML file.
 
-    The text is decoded with `file.encoding` or, if that is "", with the encoding that the file declares.
+    The text is decoded with `file.encoding`. If `file.encoding` is "", the beginning of the file decides.
     """
     blocks = read_blocks(file)
     head = next(blocks, b"")
-    encoding = file.encoding or _declared_encoding(head)
+    encoding = file.encoding or _find_encoding(head)
     try:
         decoder = codecs.getincrementaldecoder(check_encoding(encoding))()
     except DataError:
@@ -122,10 +123,11 @@ def _decoded(file: InputFile) -> Iterator[str]:
         ) from None
     consumed = 0
     try:
-        while head:
-            consumed += len(head)
-            yield decoder.decode(head)
-            head = next(blocks, b"")
+        block = head
+        while block:
+            consumed += len(block)
+            yield decoder.decode(block)
+            block = next(blocks, b"")
         yield decoder.decode(b"", final=True)
     except UnicodeError as error:
         offset = consumed - len(error.object) + error.start if isinstance(error, UnicodeDecodeError) else 0
@@ -135,15 +137,19 @@ def _decoded(file: InputFile) -> Iterator[str]:
         ) from None
 
 
-def _declared_encoding(head: bytes) -> str:
+def _find_encoding(head: bytes) -> str:
+    """Return the encoding of a byte order mark, UTF-16 if the bytes look like it, or the declared encoding.
+
+    If there is neither of these, the encoding is UTF-8.
+    """
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     utf16 = find_utf16(head[:1000])
     if utf16 is not None:
         return utf16.codec
-    declared = _DECLARATION.match(head)
+    declared = _DECLARED_ENCODING.match(head)
     name = declared[1].decode("ascii").lower() if declared else "utf-8"
-    # The ASCII pattern matched, so the file is not UTF-16 even if it says so.
+    # The file may declare UTF-16. But the pattern of ASCII bytes matched, so the file is not UTF-16.
     return "utf-8" if name.startswith("utf-16") else name
 
 

@@ -6,7 +6,8 @@
 
 Running statistics of batch norms are averaged like weights. If the checkpoints are near each other, the mean
 of their statistics is close to the statistics of a model with the averaged weights. The finish of a run uses
-an average only if the average validates better than the best checkpoint.
+the average of checkpoints only if it validates better than the best checkpoint. A moving average is always
+used: validations and the finish load it instead of the weights.
 
 The moving average starts from the initial weights. Because d is smaller in the first steps, the initial
 weights soon have almost no effect on the average.

@@ -1,14 +1,14 @@
 """Checkpoints: `checkpoints/step-N/`, each written atomically.
 
     weights.safetensors     the weights after N updates
-    optimiser.safetensors   Adam's two averages and its step count
+    optimiser.safetensors   Adam's two averages and step count of each parameter
     ema.safetensors         the moving average of the weights, if there is one
     state.json              the step, the time spent, the validations so far, the length of metrics.jsonl
     manifest.json           sha256 and size of each file
 
-No random state is stored: step N+1 seeds all generators anew (`update.py`). A checkpoint is never
+No random state is stored, because each step seeds all generators itself (`update.py`). A checkpoint is never
 overwritten, since a second checkpoint of the same step would have the same weights. A damaged checkpoint is
-renamed.
+renamed if there is an older one that can be read.
 """
 
 from __future__ import annotations
@@ -85,22 +85,24 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     The checkpoint is None if the folder has no checkpoints. If all checkpoints are damaged, a RunFolderError
     is raised, since starting from zero would silently discard the work.
     """
-    damaged: list[str] = []
+    damage_messages: list[str] = []
     for step in reversed(saved_steps(folder)):
         path = folder / f"step-{step}"
         try:
             checkpoint = _read(path)
         except ModelFolderError as error:
-            damaged.append(str(error))
+            damage_messages.append(str(error))
             continue
         for later in saved_steps(folder):
             if later > step:
                 _rename_damaged(folder / f"step-{later}")
-        return checkpoint, damaged
-    if damaged:
+        return checkpoint, damage_messages
+    if damage_messages:
         raise RunFolderError(
-            f"All {len(damaged)} checkpoints in {folder} are damaged:\n  " + "\n  ".join(damaged) + "\n"
-            "Training does not restart from zero by itself. Restore the folder, or start a run in another."
+            f"All {len(damage_messages)} checkpoints in {folder} are damaged:\n  "
+            + "\n  ".join(damage_messages)
+            + "\nTraining does not restart from zero by itself. Restore the folder, or start a new run in "
+            "another folder."
         )
     return None, []
 

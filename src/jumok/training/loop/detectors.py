@@ -1,8 +1,8 @@
 """Detectors of a run that goes wrong. Each returns the problem and what to do, or None.
 
-A detector is a function of the evidence from one validation. Half of them are silent during the first third
-of the run (`Evidence.is_late`), because an untrained model always gives the same translation, and its
-attention is nearly uniform.
+A detector is a function of the evidence from one validation. Only `training_diverged` looks at the training
+loss alone, which is known earlier. Half of the detectors are silent early in a run (`Evidence.is_late`),
+because an untrained model always gives the same translation, and its attention is nearly uniform.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from jumok.training.loop.state import ValidationRecord
 
-# A run is late after this many steps, and after this share of the planned steps or, if no end is planned,
-# this many validations.
+# A run is late after the warm-up, after LATE_STEPS steps, and after LATE_SHARE of the planned steps or, if no
+# end is planned, LATE_VALIDATIONS earlier validations.
 LATE_STEPS, LATE_SHARE, LATE_VALIDATIONS = 200, 0.33, 4
-MIN_SENTENCES = 8
+MIN_SENTENCES = 8  # fewer translations say nothing about lengths or repetition
 SAME_OUTPUT_SHARE = 0.4  # share of the hypotheses that are equal
 MAX_BYTE_TOKEN_SHARE = 0.05
 MAX_FLATNESS = 0.93  # entropy / maximum entropy
@@ -101,8 +101,8 @@ def byte_tokens(evidence: Evidence) -> Finding | None:
         "odd tokens",
         f"{evidence.byte_token_share:.0%} of the validation tokens are single bytes or unknown",
         "The validation text has characters that hardly occur in the training text. That is usual if the "
-        "training text is small; more of it helps. If it is large, check the languages and the encoding of "
-        "both.",
+        "training text is small; more text helps. If the training text is large, check the languages and "
+        "the encoding of both texts.",
     )
 
 
@@ -134,9 +134,9 @@ def not_finite(evidence: Evidence) -> Finding | None:
 def diverged(evidence: Evidence) -> Finding | None:
     """A validation loss above the uniform loss or, early in a run, far above the uniform loss.
 
-    If the training loss is below the uniform loss, the model has learnt its corpus by heart. `overfitting`
-    reports that. This detector reports it only if the validation loss is so high that the weights are useless
-    (`USELESS_RATIO`).
+    If the training loss is not above the uniform loss, the model has overfitted rather than diverged
+    (`overfitting`). This detector then reports it only if the weights are useless: the validation loss is
+    above `USELESS_RATIO` times the uniform loss.
     """
     loss, uniform_loss = evidence.validation_loss, evidence.uniform_loss
     if not math.isfinite(loss) or loss <= uniform_loss * (1.0 if evidence.is_late else DIVERGED_RATIO):
@@ -148,7 +148,7 @@ def diverged(evidence: Evidence) -> Finding | None:
 
 def training_diverged(loss: float, uniform_loss: float) -> Finding | None:
     """A training loss far above the uniform loss. The first validation may come much later."""
-    # The condition is also true if the loss is NaN. Such updates are skipped and reported elsewhere.
+    # NaN is not above it: no update was applied yet, and the trainer warns of each skipped update.
     if not loss > DIVERGED_RATIO * uniform_loss:
         return None
     return _diverged("training", loss, uniform_loss)
@@ -164,7 +164,7 @@ def _diverged(which: str, loss: float, uniform_loss: float) -> Finding:
 
 
 def overfitting(evidence: Evidence) -> Finding | None:
-    """A validation loss that rises while the training loss falls."""
+    """A validation loss that has risen since the best validation, while the training loss has fallen."""
     if len(evidence.validations) < OVERFITTING_VALIDATIONS:
         return None
     best = min(evidence.validations, key=lambda record: record.loss)

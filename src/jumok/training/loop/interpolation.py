@@ -62,7 +62,8 @@ def choose_point(
       The best of these points on the new pairs is chosen. If there is no such point, the point with the least
       sum of both losses is chosen.
     - Translations (`keeps_translations`): only points that have at least `MIN_SHARE_OF_GAIN` of the best gain
-      on the new pairs are considered. The best of these points on the pairs to keep is chosen.
+      on the new pairs are considered; if all points are worse than the start model on the new pairs, all are
+      considered. The best of these points on the pairs to keep is chosen.
     """
     if keeps_translations:
         gain = start.new_loss - min(point.new_loss for point in points)

@@ -32,7 +32,7 @@ class Metrics:
     """Appends the numbers of a run to `metrics.jsonl` and, if there is a writer, to TensorBoard curves."""
 
     def __init__(self, path: Path, *, length: int = 0, curves: CurveWriter | None = None) -> None:
-        """Truncate the file to `length` bytes; `write` appends after them."""
+        """Truncate the file to `length` bytes, or make it; `write` appends to it."""
         self._curves = curves
         self._path = path
         with disk_errors(path, _FAILURE_NOTE):

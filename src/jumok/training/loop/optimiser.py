@@ -1,7 +1,7 @@
 """Adam, its state as named tensors, and the norm of a gradient.
 
 Adam with β₁ = .9, ε = 1e-9 (Vaswani et al. 2017, section 5.3) and the recipe's β₂. Decoupled weight decay
-(Loshchilov & Hutter 2019) applies to matrices only: biases and the gains of layer norms have no reason to be
+(Loshchilov & Hutter 2019) does not apply to vectors: biases and the gains of layer norms have no reason to be
 small. With decay 0 this is plain Adam. The fused kernel updates all parameters in one pass over memory, also
 on the CPU.
 """
@@ -76,7 +76,7 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dic
 def restore_optimiser(
     optimiser: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]
 ) -> None:
-    """Load Adam's state, as `optimiser_tensors` returned it."""
+    """Load Adam's state, as `optimiser_tensors` returned it. If there is none (step 0), do nothing."""
     trainable = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
     expected = {f"{key}/{name}" for name in trainable for key in _STATE_KEYS}
     if tensors and set(tensors) != expected:

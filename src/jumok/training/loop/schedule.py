@@ -45,10 +45,11 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The planned number of steps.
+    """The planned number of steps of a run, how it was revised, and the phases of the run.
 
-    A revision (step, total) sets the planned number of steps to `total` from `step` on. A total of None means
-    that no end is planned. `phases` has all phases except the first. Each of them begins with a revision.
+    A revision (step, total) sets the planned number of steps to `total` from `step` on. The first revision
+    begins at step 0. A total of None means that no end is planned. `phases` has all phases except the first.
+    Each of them begins with a revision.
     """
 
     revisions: tuple[tuple[int, int | None], ...]
@@ -56,6 +57,7 @@ class Plan:
 
     @property
     def steps(self) -> int | None:
+        """The last step that is planned now; None if no end is planned."""
         return self.revisions[-1][1]
 
     def revised(self, step: int, total: int) -> Plan:
@@ -66,10 +68,10 @@ class Plan:
         return Plan((*self.revisions, (phase.start, total)), (*self.phases, phase))
 
     def until(self, step: int) -> Plan:
-        """Return the plan as it was at this step, for a run that is resumed from this step.
+        """Return the plan for a run that is resumed from this step.
 
-        Later revisions are dropped, since the resumed run may revise the plan differently. Phases stay, since
-        the user has requested them.
+        Revisions after this step are dropped, since the resumed run may revise the plan differently. Later
+        phases stay, with the revisions that begin them, since the user has requested them.
         """
         starts = {phase.start for phase in self.phases}
         revisions = (revision for revision in self.revisions if revision[0] <= step or revision[0] in starts)
@@ -80,7 +82,7 @@ class Plan:
         return next((phase for phase in reversed(self.phases) if phase.start < step), None)
 
     def progress(self, step: int, warmup: int) -> float:
-        """Return t(step) in its phase. Every step counts with the slope that the plan had at that step."""
+        """Return t(step) in the phase of the step. Each step adds the slope that was planned for it."""
         phase = self.phase_of(step)
         # `t` is computed up to the step `previous_end`. Revisions before the step `first` do not count.
         t, previous_end, first = 0.0, warmup, 0

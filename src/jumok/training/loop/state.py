@@ -103,7 +103,10 @@ class RunState:
         return record.quality(stop_on, self.uniform_loss)
 
     def out_of_patience(self, settings: TrainingSettings, *, since: int = 0) -> bool:
-        """Whether the last `patience` validations, all after step `since`, brought no improvement."""
+        """Whether the last `patience` validations, all after step `since`, brought no improvement.
+
+        A patience of 0 never runs out.
+        """
         best = self.best(settings.stop_on)
         if best is None or settings.patience == 0:
             return False

@@ -1,7 +1,8 @@
 """The training loop: update, validate, save, until there is a reason to stop.
 
-Step n reads batches (n-1)·k … n·k - 1 (k = accumulate) and seeds all random generators anew (`update.py`). A
-run that is killed and resumed therefore ends with the same weights, bit for bit, as an uninterrupted run.
+Step n reads batches (n-1)·k … n·k - 1 (k = accumulate) and seeds all random generators (`update.py`). On a
+CPU, a run that is killed and resumed therefore ends with the same weights, bit for bit, as an uninterrupted
+run. The exception is a limit of minutes: the plan then depends on the measured speed.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from jumok.training.validation.protocol import Validation, ValidationResult
     from jumok.types import AttentionMap
 
-STEPS_BETWEEN_REPORTS = 20
-SECONDS_BETWEEN_REPORTS = 2.0
+# A report is due after this many steps or seconds, whichever comes first.
+STEPS_BETWEEN_REPORTS, SECONDS_BETWEEN_REPORTS = 20, 2.0
 SECONDS_BETWEEN_SAVES = 120.0
 MAX_SKIPPED_IN_A_ROW = 10
 MIN_REVISION = 0.03  # share of the remaining steps; the plan ignores smaller changes
@@ -74,12 +75,12 @@ class RunFiles:
 class Tally:
     """Sums since the last report."""
 
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=time.perf_counter)  # later by the time of a validation
     loss: float = 0.0
     nll: float = 0.0
-    tokens: int = 0
-    updates: int = 0
-    gradient_norm: float = math.nan
+    tokens: int = 0  # of updates that were applied
+    updates: int = 0  # skipped ones included
+    gradient_norm: float = math.nan  # of the last update that was applied
 
     def add(self, update: Update) -> None:
         self.updates += 1
@@ -333,17 +334,19 @@ class Trainer:
         self, result: ValidationResult, attention: AttentionMap | None, seconds: float
     ) -> Validated:
         record = ValidationRecord(
-            self.state.step, result.loss, self._training_loss, result.values(), result.signatures()
+            self.state.step, result.loss, self._training_loss, result.score_values(), result.signatures()
         )
         self.state.validations.append(record)
         # A model that is worse than guessing is not called the best, even if there is no better one yet.
         is_best = (
             self.state.best(self.settings.stop_on) is record and record.loss <= self.validation.uniform_loss
         )
-        numbers = {"loss": result.loss, **result.values(), "seconds": round(seconds, 2)}
+        numbers = {"loss": result.loss, **result.score_values(), "seconds": round(seconds, 2)}
         snapshot = snapshot_to_json(result.samples, attention)
         self.files.metrics.write("validation", self.state.step, {**numbers, **snapshot})
-        return Validated(self.state.step, result.loss, result.values(), result.samples, is_best, seconds)
+        return Validated(
+            self.state.step, result.loss, result.score_values(), result.samples, is_best, seconds
+        )
 
     def _evidence(self, result: ValidationResult) -> Evidence:
         evidence = Evidence(

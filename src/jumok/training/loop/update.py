@@ -4,10 +4,10 @@ Everything random in update n follows from (seed, n, rank), or (seed, n, share) 
 resumed run needs no stored random state. If the loss or the gradient is not finite, the update is skipped and
 reported: the weights stay as they are.
 
-With world size w, rank r takes rows r, r+w, r+2w, … of each batch. The backend sums the gradients. All ranks
-compute the same norm of these sums. Then each rank steps Adam for the parameters that it owns
-(`parallel/protocol.py`). The result is a function of (seed, step, world size). With `training.shares`, the
-result does not depend on the world size (`shares.py`).
+With world size w and without `training.shares`, rank r takes rows r, r+w, r+2w, … of each batch. The backend
+sums the gradients. All ranks compute the same norm of these sums. Then each rank steps Adam for the
+parameters that it owns (`parallel/protocol.py`). The result is a function of (seed, step, world size). With
+`training.shares`, it does not depend on the world size (`shares.py`).
 
 On an accelerator, an update waits for the device twice: for the losses (with shares, once per share of this
 rank), and for the norm of the gradient.
@@ -122,8 +122,8 @@ class Worker:
             torch._foreach_mul_(gradients, 1 / FP16_LOSS_SCALE)
         return gradients
 
-    def _compute_gradients(self, step: int, part: int, parts: int) -> tuple[int, float, float]:
-        """Run forward and backward passes on one of the `parts` parts (ranks or shares) of an update.
+    def _compute_gradients(self, step: int, part: int, num_parts: int) -> tuple[int, float, float]:
+        """Run forward and backward passes on part `part` of an update. A part is a rank or a share.
 
         Return the tokens of the whole update, and the loss and nll of this part. Gradients are divided by the
         tokens of the whole update, so the sum over the parts is the gradient of the whole update.
@@ -135,7 +135,7 @@ class Worker:
         with seed_dropout(self.settings.seed, step, part):
             seed_step(self.settings.seed, step, part)
             for batch in batches:
-                rows = _rows_of_part(batch, part, parts)
+                rows = _rows_of_part(batch, part, num_parts)
                 if len(rows):
                     sums = _backward(self.model, rows, self.settings.label_smoothing, tokens)
                     loss, nll = loss + sums[0], nll + sums[1]
@@ -185,17 +185,17 @@ def _count_tokens(batch: Batch) -> int:
     return int((batch.target[:, 1:] != PAD).sum())
 
 
-def _rows_of_part(batch: Batch, part: int, parts: int) -> Batch:
-    """Return the rows `part`, `part` + `parts`, … of a batch, padded to the longest of these rows.
+def _rows_of_part(batch: Batch, part: int, num_parts: int) -> Batch:
+    """Return the rows `part`, `part` + `num_parts`, … of a batch, padded to the longest of these rows.
 
     The rows of a batch have similar lengths, so all parts take about the same time.
     """
-    if parts == 1 or batch.target is None or batch.target_lengths is None:
+    if num_parts == 1 or batch.target is None or batch.target_lengths is None:
         return batch
-    sources, targets = batch.source_lengths[part::parts], batch.target_lengths[part::parts]
+    sources, targets = batch.source_lengths[part::num_parts], batch.target_lengths[part::num_parts]
     return Batch(
-        batch.source[part::parts, : int(sources.max()) if len(sources) else 0].contiguous(),
+        batch.source[part::num_parts, : int(sources.max()) if len(sources) else 0].contiguous(),
         sources,
-        batch.target[part::parts, : int(targets.max()) if len(targets) else 0].contiguous(),
+        batch.target[part::num_parts, : int(targets.max()) if len(targets) else 0].contiguous(),
         targets,
     )

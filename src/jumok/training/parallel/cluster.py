@@ -9,7 +9,9 @@ so no `*_object` collective of torch is used.
 
 Connections are neither authenticated nor encrypted: any host that reaches the ports can join. Use a trusted
 network. Every process listens on the address of one interface only. The variable GLOO_SOCKET_IFNAME names
-this interface. If it is not set, the interface that leads to MASTER_ADDR is used.
+this interface. If it is not set, the interface that leads to MASTER_ADDR is used. That interface is found
+only on Linux and for an IPv4 address; otherwise Gloo uses the interface to which the name of the host
+resolves.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ class ClusterAddress:
     host: str  # of rank 0
     port: int
     local_rank: int = 0  # among the processes of this host
-    hosts: int = 1
+    hosts: int = 1  # number of torchruns, one per host
     agent_store: bool = False  # whether torchrun itself listens on the port
     restart_count: int = 0
     max_restarts: int = 0
@@ -154,9 +156,9 @@ class Cluster:
         if any(hosts) and not hosts[0]:
             rank = next(rank for rank, host in enumerate(hosts) if host)
             raise TrainingError(
-                f"The run folder is on the host of rank {rank} ({hosts[rank]}), not on the host of rank 0, "
-                "which would continue it. Make that host rank 0 (with --rdzv-backend c10d, it is the one "
-                "whose --local-addr sorts first), or use a folder that all hosts share."
+                f"The run folder is on the host of rank {rank} ({hosts[rank]}), not on the host of rank 0. "
+                f"Only rank 0 continues a run. Make {hosts[rank]} the host of rank 0 (with --rdzv-backend "
+                "c10d, it is the host whose --local-addr sorts first), or use a folder that all hosts share."
             )
 
     def _broadcast(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -204,8 +206,8 @@ def check_world_size(processes: int, world_size: int) -> None:
     if processes != world_size:
         raise TrainingError(
             f"This run has {processes} processes. Received: {world_size} ranks. Its sums depend on their "
-            f"number: start {processes} (--nnodes × --nproc-per-node of torchrun). A run that is started "
-            "with training.shares can be continued by any number up to that."
+            f"number: start {processes} (--nnodes × --nproc-per-node of torchrun). A run that was started "
+            "with training.shares = N can be continued by any number of processes up to N."
         )
 
 
@@ -213,8 +215,8 @@ def _join(address: ClusterAddress) -> Cluster:
     """Find the other ranks through the store at the address of rank 0, compare versions, and connect."""
     if address.agent_store and address.hosts > 1 and address.max_restarts:
         raise UnsupportedError(
-            "Torchrun cannot restart workers on several hosts as it was started: after a restart they would "
-            f"find the addresses of dead ones. Received: --max-restarts {address.max_restarts} on "
+            "Started like this, torchrun cannot restart workers on several hosts: the new workers would find "
+            f"the addresses of the dead workers. Received: --max-restarts {address.max_restarts} on "
             f"{address.hosts} hosts. Set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 before `torchrun` on each host."
         )
     _choose_interface(address)
@@ -254,7 +256,9 @@ def _open_store(address: ClusterAddress) -> Store:
 def _listen(address: ClusterAddress) -> socket.socket:
     """Return a socket that listens on the address of rank 0 alone; torch would listen on all addresses."""
     try:
-        return socket.create_server((address.host, address.port), backlog=2048)
+        families = {entry[0] for entry in socket.getaddrinfo(address.host, address.port)}
+        family = socket.AF_INET if socket.AF_INET in families else socket.AF_INET6
+        return socket.create_server((address.host, address.port), family=family, backlog=2048)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             advice = "Another program listens there: choose another port (--rdzv-endpoint, or MASTER_PORT)."
@@ -275,7 +279,7 @@ def _unreachable(address: ClusterAddress, reason: str) -> TrainingError:
 
 
 def _compare_versions(store: Store, address: ClusterAddress) -> None:
-    """Raise on every rank whose code differs from that of rank 0, and then on rank 0 too."""
+    """Raise on every rank whose program or type of processor differs from rank 0's, and on rank 0 too."""
     own = {
         "jumok": jumok_version(),
         "code": _code_digest(),
@@ -291,10 +295,15 @@ def _compare_versions(store: Store, address: ClusterAddress) -> None:
             raise _unreachable(address, f"rank {rank} did not connect within {JOIN_SECONDS:.0f} s") from error
         differing = [name for name in own if own[name] != other.get(name)]
         if differing:
-            described = "; ".join(f"{name}: {own[name]} here, {other.get(name)} there" for name in differing)
+            values = "; ".join(f"{name}: {own[name]} here, {other.get(name)} there" for name in differing)
+            problem = "do not run the same program"
+            advice = "Install the same versions on every host."
+            if differing == ["machine"]:
+                problem = "do not have the same type of processor"
+                advice = "Rounding differs between types. Use hosts of one type."
             raise TrainingError(
-                f"Rank {address.rank} and rank {rank} (host {other.get('host')}) do not run the same "
-                f"program. {described}. Install the same versions on every host."
+                f"Rank {address.rank} and rank {rank} (host {other.get('host')}) {problem}. {values}. "
+                f"{advice}"
             )
 
 
@@ -313,7 +322,7 @@ def _code_digest() -> str:
 def _choose_interface(address: ClusterAddress) -> None:
     """Choose the interface that leads to rank 0, unless the user has chosen one.
 
-    By default, Gloo uses the interface to which the name of this host resolves.
+    Without a choice, Gloo uses the interface to which the name of this host resolves.
     """
     if "GLOO_SOCKET_IFNAME" not in os.environ and (name := _interface_towards(address)):
         os.environ["GLOO_SOCKET_IFNAME"] = name
@@ -321,7 +330,7 @@ def _choose_interface(address: ClusterAddress) -> None:
 
 
 def _interface_towards(address: ClusterAddress) -> str | None:
-    """Return the name of the interface by which this host reaches rank 0; None if it is not known."""
+    """Return the name of the interface by which this host reaches rank 0; None if it cannot be found."""
     try:
         import fcntl  # optional: not on Windows
     except ImportError:

@@ -1,6 +1,6 @@
 """Ranks other than 0 of a cluster: each follows the orders of rank 0 until the run ends.
 
-start       the run: its folder, recipe and files; answer whether this rank can take part
+start       open a run, whose folder, recipe and files the order names; answer whether that has failed
 distribute  receive from rank 0 the weights, and Adam's state of the parameters that this rank owns
 update      compute this rank's part of an update
 collect     send Adam's state to rank 0, which saves a checkpoint
@@ -81,7 +81,7 @@ def _make_worker(cluster: Cluster, folder: Path, order: Message) -> Worker:
         answer = str(error)
     cluster.check_answers(answer, "open the files of the run")
     if worker is None:
-        raise ValueError("a rank without a worker has answered that it can take part")
+        raise ValueError("a rank without a worker has answered without an error message")
     return worker
 
 

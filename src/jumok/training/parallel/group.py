@@ -1,4 +1,4 @@
-"""The processes that train one model together: one per core, one thread each.
+"""The processes that train one model together: one per core with one thread each, or one per accelerator.
 
 The threads of one process wait for each other at the end of every operation, and an update is hundreds of
 small operations. Processes wait for each other three times per update (`protocol.py` says where), with
@@ -125,14 +125,14 @@ class DataParallelGroup:
             torch.set_num_threads(self._num_threads)
 
     def wait_until_ready(self) -> None:
-        """Wait until all workers are ready for orders; they take a second or two to start."""
+        """Wait until all workers are ready for orders; they take some seconds to start."""
         if not self._is_ready:
             self._wait_for_all()
             self._is_ready = True
 
-    def reset(self, fresh: Model) -> None:
-        """Return to step 0 with the weights of a fresh model."""
-        load_module_weights(self.model, module_weights(fresh))
+    def reset(self, model: Model) -> None:
+        """Return to step 0 with the weights of `model`, a fresh model."""
+        load_module_weights(self.model, module_weights(model))
         reset_optimiser(self.optimiser)
         self._is_distributed = self._cluster is None
 

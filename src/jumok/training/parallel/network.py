@@ -56,9 +56,12 @@ class Network:
         for parameter, view in zip(self.parameters, _views(self._weights, self.parameters), strict=True):
             view.copy_(parameter.detach())
             parameter.data = view
-        self._adam: list[Tensor] = []  # exp_avg, exp_avg_sq and the steps, each in the order of `parameters`
+        # exp_avg, exp_avg_sq and the steps of the parameters that this rank owns, in the order of
+        # `self.parameters`; on rank 0, of all parameters.
+        self._adam: list[Tensor] = []
 
     def _owned(self, parameters: list[Tensor]) -> list[Tensor]:
+        """Return the section of `self.parameters`, or of a list in their order, that this rank owns."""
         first = sum(self._counts[: self.rank])
         return parameters[first : first + self._counts[self.rank]]
 
@@ -68,11 +71,13 @@ class Network:
         Rank 0 creates the state of all parameters, since it writes the checkpoints.
         """
         length = sum(self._lengths) if self.rank == 0 else self._lengths[self.rank]
-        bound = self.parameters if self.rank == 0 else self._owned(self.parameters)
+        parameters = self.parameters if self.rank == 0 else self._owned(self.parameters)
         mean, square = self._weights.new_zeros(2, length).unbind()
-        steps = self._weights.new_zeros(len(bound))
+        steps = self._weights.new_zeros(len(parameters))
         self._adam = [mean, square, steps]
-        views = zip(bound, _views(mean, bound), _views(square, bound), steps.unbind(), strict=True)
+        views = zip(
+            parameters, _views(mean, parameters), _views(square, parameters), steps.unbind(), strict=True
+        )
         for parameter, exp_avg, exp_avg_sq, step in views:
             optimiser.state[parameter] = {"step": step, "exp_avg": exp_avg, "exp_avg_sq": exp_avg_sq}
 

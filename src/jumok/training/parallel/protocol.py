@@ -1,13 +1,13 @@
 """The interface between an update and the processes that train one model together.
 
-    backend             parameters                         for
-    SingleProcess       stay in the model's tensors        one process
+    backend             where the parameters are           for
+    SingleProcess       in the model's own tensors         one process
     SharedMemory        in one block that all ranks map    several processes on one machine
     Network             in one block per rank              several processes, also on several machines
 
 Every parameter has one owner: the rank that sums its gradients and steps Adam for it (ZeRO stage 1,
-Rajbhandari et al. 2020). The three collectives correspond to reduce-scatter, all-reduce and all-gather. Each
-rank calls them in this order:
+Rajbhandari et al. 2020). Each rank calls three collectives in this order, which correspond to reduce-scatter,
+all-reduce and all-gather:
 
     gradients = backend.reduce_gradients()
     loss, nll, square = backend.sum_over_ranks([loss, nll, squared_norm(gradients)])

@@ -40,13 +40,13 @@ def list_files(folder: RunFolder) -> FileEntries:
         if name.parts[0] in RANK_0_NAMES or any(map(is_leftover, name.parts)) or not path.is_file():
             continue
         is_manifest = path.name == "store.json"
-        files[name.as_posix()] = _entry(path, digest=path.parent != folder.data or is_manifest)
+        files[name.as_posix()] = _entry(path, with_digest=path.parent != folder.data or is_manifest)
     return files
 
 
-def _entry(path: Path, *, digest: bool) -> dict[str, Any]:
+def _entry(path: Path, *, with_digest: bool) -> dict[str, Any]:
     entry: dict[str, Any] = {"size": path.stat().st_size}
-    if digest:
+    if with_digest:
         entry["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
     return entry
 
@@ -93,28 +93,30 @@ def _remove_if_exists(folder: Path) -> None:
 
 def _has_files(folder: Path, files: FileEntries) -> bool:
     try:
-        return all(_entry(folder / name, digest="sha256" in entry) == entry for name, entry in files.items())
+        return all(
+            _entry(folder / name, with_digest="sha256" in entry) == entry for name, entry in files.items()
+        )
     except OSError:
         return False
 
 
-def _receive_files(cluster: Cluster, final: Path | None, files: FileEntries) -> None:
-    """Receive the files that rank 0 broadcasts; write them unless `final` is None."""
-    if final is None:
+def _receive_files(cluster: Cluster, copy: Path | None, files: FileEntries) -> None:
+    """Receive the files that rank 0 broadcasts; write them to the folder `copy`, unless it is None."""
+    if copy is None:
         for entry in files.values():
             for length in _chunk_lengths(entry["size"]):
                 cluster.receive_bytes(length)
         return
-    _remove_if_exists(final)  # an old copy is incomplete or damaged
+    _remove_if_exists(copy)  # an old copy is incomplete or damaged
     try:
-        _write_copy(cluster, final, files)
+        _write_copy(cluster, copy, files)
     except StorageError:
-        if not _has_files(final, files):  # else another machine with the same cache folder was faster
+        if not _has_files(copy, files):  # else another machine with the same cache folder was faster
             raise
 
 
-def _write_copy(cluster: Cluster, final: Path, files: FileEntries) -> None:
-    with new_folder(final, failure_note="Nothing else has been touched.") as temporary:
+def _write_copy(cluster: Cluster, copy: Path, files: FileEntries) -> None:
+    with new_folder(copy, failure_note="Nothing else has been touched.") as temporary:
         for name, entry in files.items():
             if Path(name).is_absolute() or ".." in Path(name).parts:
                 raise StorageError(f"Rank 0 sent a file that belongs elsewhere. Received: {name!r}.")

@@ -113,7 +113,7 @@ class SharedMemory:
         return [self.parameters[index] for index in self._owned], by_rank
 
     def _publish_gradients(self) -> None:
-        """Copy the gradients of parameters of other ranks into the block, where their owners read them."""
+        """Copy this rank's gradients of parameters that other ranks own into the block, for the owners."""
         views, gradients = [], []
         for index, owner in enumerate(self.owners):
             if owner != self.rank:

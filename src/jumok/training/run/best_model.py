@@ -42,7 +42,11 @@ class BestModel:
         self._average = read_average(data.folder.average)
 
     def update(self) -> None:
-        """Write the model of the best validation, unless it is already stored or its weights diverged."""
+        """Write the model of the best validation.
+
+        It is not written if it is already stored, if its weights diverged, or if the stored average of an
+        earlier phase is better.
+        """
         trainer = self._trainer
         best = trainer.state.best(trainer.settings.stop_on)
         if best is None or best.step == self._written_step:
@@ -94,8 +98,10 @@ class BestModel:
         trainer = self._trainer
         if best.step == trainer.state.step:
             return trainer.moving_average or module_weights(trainer.model)
-        averaged = trainer.settings.ema_decay > 0
-        return load_checkpoint_weights(trainer.files.checkpoints, best.step, moving_average=averaged)
+        has_moving_average = trainer.settings.ema_decay > 0
+        return load_checkpoint_weights(
+            trainer.files.checkpoints, best.step, moving_average=has_moving_average
+        )
 
     def _stored_step(self) -> int | None:
         """Return the best step in the card of the model that is stored; None if the model cannot be read."""

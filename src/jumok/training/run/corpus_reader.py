@@ -1,9 +1,9 @@
 """The sentences of a run: cleaned, with the validation set held out, and counted.
 
-A corpus is read several times (to count, to learn a vocabulary, to encode). Up to a million pairs are cached
-in memory after the first pass. A corpus with more pairs is read from its files again. Ten million pairs
-therefore need little more memory than one million: some bytes per pair, for hashes. The clean pairs of large
-files are written to disk once and then read from there (`SpoolReader`).
+A corpus is read several times (to count, to learn a vocabulary, to encode). The clean pairs of large files
+are written to disk once and then read from there (`SpoolReader`). Of smaller files, up to a million pairs are
+cached in memory after the first pass; with more pairs, the files are read again each time. Ten million pairs
+therefore need little more memory than one million: some bytes per pair, for hashes.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Sentences:
     fingerprint: str
     skipped: Mapping[str, int]
     hold_out: HoldOut
-    cached: Sequence[Sequence[Pair]] | None = field(repr=False)
-    """The training pairs of each corpus; None if there are too many for memory."""
+    cached_pairs: Sequence[Sequence[Pair]] | None = field(repr=False)
+    """The training pairs of each corpus; None if there are too many for memory, or if they are in `spool`."""
     spool: Spool | None = field(default=None, repr=False)
     """The clean pairs on disk, if the files are large."""
     sources: Mapping[str, Any] | None = field(default=None, repr=False)
@@ -69,7 +69,7 @@ class Sentences:
             numbers = range(len(self.corpora))
             streams = [SpooledPairs(self.spool, number, self.hold_out) for number in numbers]
         else:
-            streams = self.cached if self.cached is not None else self._read_again()
+            streams = self.cached_pairs if self.cached_pairs is not None else self._read_again()
         return [
             CorpusPairs(corpus.file_names, stream, corpus.weight)
             for corpus, stream in zip(self.corpora, streams, strict=True)
@@ -86,11 +86,11 @@ class Sentences:
 def read_sentences(
     corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_out_pairs: int, work: Path | None = None
 ) -> Sentences:
-    """Read all corpora once. Sentences of the validation set are never trained on.
+    """Read and clean the corpora, and choose the validation set, whose sentences are never trained on.
 
-    The validation set is `valid`. If `valid` is empty, about `held_out_pairs` pairs of the corpora are held
-    out for validation. The clean pairs of large files are stored in the folder `work`, by default in the
-    system's folder for temporary files.
+    The validation set is `valid`. If `valid` is empty, at most `held_out_pairs` pairs of the corpora, and at
+    most a tenth of them, are held out for validation. The clean pairs of large files are stored in the folder
+    `work`, by default in the system's folder for temporary files.
     """
     reader: CorpusReader
     if should_spool(corpora):
@@ -102,7 +102,11 @@ def read_sentences(
     ]
     reader.read()
     reader.add_to_fingerprint(validation_pairs)
-    split = Split(HoldOut(0), validation_pairs, reader.cached) if valid else reader.split(held_out_pairs)
+    split = (
+        TrainingSplit(HoldOut(0), validation_pairs, reader.cached_pairs)
+        if valid
+        else reader.split(held_out_pairs)
+    )
     if not split.validation:
         raise reader.no_validation_error()
     return Sentences(
@@ -113,17 +117,17 @@ def read_sentences(
         fingerprint=reader.fingerprint(),
         skipped=reader.skipped,
         hold_out=split.hold_out,
-        cached=split.training,
+        cached_pairs=split.training,
         spool=reader.spool,
     )
 
 
-class Split(NamedTuple):
+class TrainingSplit(NamedTuple):
     """The validation pairs and the training pairs, and which pairs of the corpora are held out."""
 
-    hold_out: HoldOut  # holds out no pair if a validation set is given
+    hold_out: HoldOut  # holds out no pair if the user named a validation set
     validation: Sequence[Pair]
-    training: Sequence[Sequence[Pair]] | None  # by corpus; None: the pairs are read from the files again
+    training: Sequence[Sequence[Pair]] | None  # by corpus; None: they are read from files or spool
 
 
 class CorpusReader:
@@ -131,7 +135,7 @@ class CorpusReader:
 
     def __init__(self, corpora: Sequence[Corpus], valid: Sequence[Corpus]) -> None:
         self.corpora, self.valid = corpora, valid
-        self.cached: list[list[Pair]] | None = []  # by corpus; None if there are too many for memory
+        self.cached_pairs: list[list[Pair]] | None = []  # by corpus; None if there are too many for memory
         self.spool: Spool | None = None
         self.num_pairs = 0
         self.skipped: dict[str, int] = {}
@@ -142,8 +146,8 @@ class CorpusReader:
     def read(self) -> None:
         """Make the first pass: count, cache and fingerprint the pairs. Raise if no pair is left."""
         for stream in _clean_streams(self.corpora, self._cleaner):
-            if self.cached is not None:
-                self.cached.append([])
+            if self.cached_pairs is not None:
+                self.cached_pairs.append([])
             while block := list(islice(stream, BLOCK_PAIRS)):
                 self._add_block(block)
         self._count_skipped(self._cleaner.skipped)
@@ -162,14 +166,18 @@ class CorpusReader:
         self.num_pairs += len(block)
         self._has_alignments = self._has_alignments or any(pair.alignment is not None for pair in block)
         if self.num_pairs > MAX_CACHED_PAIRS:
-            self.cached = None
-        if self.cached is not None:
+            self.cached_pairs = None
+        if self.cached_pairs is not None:
             # Alignments are left out: training does not use them, and they need more memory than the text.
-            self.cached[-1].extend(Pair(pair.source, pair.target, picture=pair.picture) for pair in block)
+            self.cached_pairs[-1].extend(
+                Pair(pair.source, pair.target, picture=pair.picture) for pair in block
+            )
 
     def pairs(self) -> Iterator[Pair]:
         """Yield all clean pairs again; those from memory have no alignments."""
-        return chain.from_iterable(self.cached) if self.cached is not None else self._read_again()
+        if self.cached_pairs is None:
+            return self._read_again()
+        return chain.from_iterable(self.cached_pairs)
 
     def _read_again(self) -> Iterator[Pair]:
         return chain.from_iterable(_clean_streams(self.corpora, Cleaner(exclude=self.valid)))
@@ -185,26 +193,26 @@ class CorpusReader:
     def fingerprint(self) -> str:
         return self._digest.hexdigest()
 
-    def split(self, count: int) -> Split:
-        """Choose about `count` validation pairs by a hash of their source; the others are for training."""
+    def split(self, count: int) -> TrainingSplit:
+        """Choose at most `count` validation pairs by a hash of their source; the others are for training."""
         hashes = source_hashes(self.pairs())
         hold_out = hold_out_from_hashes(hashes, count=count)
         is_held_out = hold_out.mask(hashes).tolist()
-        if self.cached is None or self._has_alignments:  # cached pairs have no alignments
+        if self.cached_pairs is None or self._has_alignments:  # cached pairs have no alignments
             validation = [pair for pair in self._read_again() if pair in hold_out]
         else:
             validation = list(compress(self.pairs(), is_held_out))
-        return Split(hold_out, validation, self._cached_without(is_held_out))
+        return TrainingSplit(hold_out, validation, self._cached_without(is_held_out))
 
     def _cached_without(self, is_held_out: list[bool]) -> list[list[Pair]] | None:
         """Return the cached pairs of each corpus that are not held out.
 
         `is_held_out` has one value per pair of all corpora.
         """
-        if self.cached is None:
+        if self.cached_pairs is None:
             return None
         training, start = [], 0
-        for pairs in self.cached:
+        for pairs in self.cached_pairs:
             flags = is_held_out[start : start + len(pairs)]
             training.append([pair for pair, held_out in zip(pairs, flags, strict=True) if not held_out])
             start += len(pairs)
@@ -214,7 +222,8 @@ class CorpusReader:
         """Return the facts that settings are derived from.
 
         Words are counted in an evenly spaced sample of at least `SAMPLE_PAIRS` pairs. A smaller corpus is
-        counted completely.
+        counted completely. The numbers of words are scaled to `num_training` pairs; the numbers of distinct
+        words and characters are those of the sample.
         """
         sample = self.every(max(self.num_pairs // SAMPLE_PAIRS, 1))
         source_units, target_units, num_counted = Counter[str](), Counter[str](), 0
@@ -262,7 +271,7 @@ class SpoolReader(CorpusReader):
 
     def __init__(self, corpora: Sequence[Corpus], valid: Sequence[Corpus], work: Path) -> None:
         super().__init__(corpora, valid)
-        self.cached = None
+        self.cached_pairs = None
         self._work = work
 
     def read(self) -> None:
@@ -279,13 +288,13 @@ class SpoolReader(CorpusReader):
     def every(self, stride: int) -> Iterator[Pair]:
         return iter(()) if self.spool is None else self.spool.sample(stride)
 
-    def split(self, count: int) -> Split:
+    def split(self, count: int) -> TrainingSplit:
         if self.spool is None:
-            return Split(HoldOut(0), [], None)
+            return TrainingSplit(HoldOut(0), [], None)
         hold_out = self.spool.choose_hold_out(count)
         if self._has_alignments:  # a spool has no alignments
-            return Split(hold_out, [pair for pair in self._read_again() if pair in hold_out], None)
-        return Split(hold_out, list(self.spool.held_out(hold_out)), None)
+            return TrainingSplit(hold_out, [pair for pair in self._read_again() if pair in hold_out], None)
+        return TrainingSplit(hold_out, list(self.spool.held_out(hold_out)), None)
 
 
 def _clean_streams(corpora: Sequence[Corpus], cleaner: Cleaner) -> list[Iterator[Pair]]:

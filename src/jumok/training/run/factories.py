@@ -51,7 +51,7 @@ def make_validation(pairs: Sequence[Pair], tokenizers: TokenizerPair, recipe: Re
 
 
 def fresh_model(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPair) -> Model:
-    """Return the model of step 0. It depends only on the recipe and on stored initial weights, if any."""
+    """Return the model of step 0. Recipe, tokenizers and stored initial weights, if any, determine it."""
     seed_step(recipe.training.seed, 0)
     model = build_for_tokenizers(recipe.model, tokenizers)
     if isinstance(recipe.model, TransformerSettings) and recipe.model.encoder_from:
@@ -63,7 +63,7 @@ def fresh_model(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPair) ->
 
 
 def device_config(settings: TrainingSettings) -> DeviceConfig:
-    """Return the device of this process. Each process of torchrun has an accelerator of its own."""
+    """Return device and precision of this process. Each process of torchrun has an accelerator of its own."""
     if settings.device == "cpu" and settings.precision == "fp32":
         return DeviceConfig("cpu", "fp32")
     if settings.device == "cpu":  # a resumed run may be on another machine, which may crash on bf16

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 MAX_KEPT_SCORE_DROP = 1.0
 """A model whose score on the pairs to keep falls by more than this many points gets a warning."""
-_WORSE_ON_NEW = "Train for longer, on more pairs, or with a lower training.learning_rate."
-_FORGOTTEN = (
+_WORSE_ON_NEW_ADVICE = "Train for longer, on more pairs, or with a lower training.learning_rate."
+_FORGOTTEN_ADVICE = (
     "Replay old pairs with --replay FILES, freeze a part with --freeze encoder, or lower "
     "training.learning_rate. If only the new pairs matter, this is no fault."
 )
 NUM_EXTRA_VALIDATIONS = 3 + 2 * (len(ALPHAS) + 1) // 3
-"""How many more validations the end of a fine-tuning run has than the end of any other run. Computing only a
-loss counts as a third of a validation."""
+"""How many more validations the end of a fine-tuning run has than the end of any other run, if there are
+pairs to keep. Computing only a loss counts as a third of a validation."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class FineTuning:
     ) -> Generator[Event, None, tuple[dict[str, Tensor], float]]:
         """Return the chosen weights and their α.
 
-        If no other α is tried, or if the run is stopped, these are the tuned weights and 1.
+        These are the tuned weights and 1 if there are no pairs to keep, if `fine_tuning.interpolate` is off,
+        or if the run is interrupted.
         """
         started = trainer.seconds
         weights = {name: tensor.clone() for name, tensor in tuned.items()}  # the model is about to change
@@ -64,7 +65,7 @@ class FineTuning:
         for alpha in (0.0, *ALPHAS):
             load_module_weights(trainer.model, interpolate_weights(self.start.weights, weights, alpha))
             new_loss, kept_loss = self._loss(trainer.validation, trainer), self._loss(self.keep, trainer)
-            if new_loss is None or kept_loss is None:  # the run is stopped
+            if new_loss is None or kept_loss is None:  # the run is interrupted
                 return weights, 1.0
             points.append(InterpolatedPoint(alpha, new_loss, kept_loss))
         start, *others = points
@@ -83,7 +84,7 @@ class FineTuning:
     def report(
         self, trainer: Trainer, result: ValidationResult, alpha: float
     ) -> Generator[Event, None, dict[str, float | str | None]]:
-        """Yield the scores of the start model and of the final model, and warnings if the scores fell.
+        """Yield the scores of the start model and of the final model; warn if the final model is worse.
 
         Return the scores as facts of the model card. The model has its final weights before and after this
         call.
@@ -103,12 +104,12 @@ class FineTuning:
             parts.append(f"{what} {len(self.keep):,} pairs to keep {change} ({old_pairs.keep_origin})")
         yield StageDone("fine-tuning", ", ".join(parts), trainer.seconds - started)
         if _is_worse(name, start_new_score, new_score):
-            yield _warning(f"the new pairs: {name}", start_new_score, new_score, _WORSE_ON_NEW)
+            yield _warning(f"the new pairs: {name}", start_new_score, new_score, _WORSE_ON_NEW_ADVICE)
         # A translation that differs from the translation of the start model may be better.
         forgets = _is_worse(name, start_kept_score, kept_score, MAX_KEPT_SCORE_DROP)
         if not old_pairs.keeps_translations and forgets:
             what = f"the pairs to keep ({old_pairs.keep_origin}): {name}"
-            yield _warning(what, start_kept_score, kept_score, _FORGOTTEN)
+            yield _warning(what, start_kept_score, kept_score, _FORGOTTEN_ADVICE)
         return {
             "start_from": self.recipe.fine_tuning.start_from
             and _last_part(self.recipe.fine_tuning.start_from),
@@ -126,13 +127,13 @@ class FineTuning:
         return "chrf" if stop_on == "loss" and self.recipe.model.task == "translate" else stop_on
 
     def _loss(self, validation: Validation, trainer: Trainer) -> float | None:
-        """Return the loss of the model on a validation set; None if the run was stopped."""
+        """Return the loss of the model on a validation set; None if the run is interrupted."""
         # Only translators have pairs to keep, so both validation sets have pairs to translate.
         translation_validation = cast("TranslationValidation", validation)
         return translation_validation.loss(trainer.model, should_stop=trainer.should_stop)
 
     def _score(self, validation: Validation | None, trainer: Trainer, beam: int) -> float | None:
-        """Return the score of the model; None if `validation` is None or if the run was stopped."""
+        """Return the score of the model; None if `validation` is None or if the run is interrupted."""
         if validation is None:
             return None
         result = validation.validate(trainer.model, beam, should_stop=trainer.should_stop)
@@ -140,7 +141,7 @@ class FineTuning:
 
 
 def read_fine_tuning(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPair) -> FineTuning | None:
-    """Return the start model of a run and its pairs to keep; None if the run started from scratch."""
+    """Return the start model of a run and its pairs to keep; None if the run has no start model."""
     if recipe.fine_tuning.start_from is None:
         return None
     start = read_stored_start(folder)
@@ -149,7 +150,7 @@ def read_fine_tuning(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPai
 
 
 def _value(result: ValidationResult, score: str) -> float:
-    return result.loss if score == "loss" else result.values()[score]
+    return result.loss if score == "loss" else result.score_values()[score]
 
 
 def _change(before: float | None, after: float | None) -> str:

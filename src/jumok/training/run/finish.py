@@ -1,13 +1,14 @@
 """The end of a run: from checkpoints to a model folder.
 
-1. The weights: the best readable checkpoint, or the average of the last ones if that validates better, or the
-   average that an earlier phase of the run chose.
+1. The weights: the best readable checkpoint, the average of the last ones, or the average that an earlier
+   phase of the run chose, whichever validates best. If the run has a start model, a point between that model
+   and these weights (`fine_tuning.py`).
 2. The scores of the model folder: the validation set once more, with the recipe's beam.
 3. The read-out of alignments, chosen on validation pairs. If some validation pairs have gold alignments, only
    these pairs are used.
 4. The cost of 8-bit weights in quality, which decides whether a converted model uses them.
 
-Everything is computed from the checkpoints. A run that is killed during the finish repeats all of it when it
+Everything is computed from stored files. A run that is killed during the finish repeats all of it when it
 is resumed.
 """
 
@@ -109,7 +110,7 @@ def finish_run(
     scored = f", scored with beam {recipe.search.beam}" if translates else ""
     yield StageDone("finishing", f"{choice.description}{scored}", trainer.seconds - started)
     yield Finished(
-        trainer.stop_reason or "done", folder, trainer.state.step, trainer.seconds, result.values()
+        trainer.stop_reason or "done", folder, trainer.state.step, trainer.seconds, result.score_values()
     )
 
 
@@ -167,22 +168,22 @@ def _choose_weights(trainer: Trainer, average_folder: Path) -> Generator[Event, 
 
 
 def _average_of_last(trainer: Trainer) -> Generator[Event, None, ChosenWeights | None]:
-    """Return the average of the last checkpoints; None if fewer than two can be read."""
+    """Return the average of the last checkpoints; None if fewer than two are wanted or can be read."""
     num_averaged = trainer.settings.average_checkpoints
     steps = [record.step for record in trainer.state.validations[-num_averaged:]]
-    readable = {}
+    weights_by_step = {}
     for step in steps if num_averaged > 1 else []:
         try:
-            readable[step] = _checkpoint_weights(trainer, step)
+            weights_by_step[step] = _checkpoint_weights(trainer, step)
         except ModelFolderError as error:
             yield Warned(f"a checkpoint was left out of the average: {error}")
-    if len(readable) < 2:
+    if len(weights_by_step) < 2:
         return None
-    description = f"the average of the last {len(readable)} checkpoints up to step {steps[-1]:,}"
-    if len(readable) < len(steps):
-        averaged = ", ".join(f"{step:,}" for step in readable)
-        description = f"the average of {len(readable)} checkpoints (steps {averaged})"
-    return ChosenWeights(average_weights(list(readable.values())), description)
+    description = f"the average of the last {len(weights_by_step)} checkpoints up to step {steps[-1]:,}"
+    if len(weights_by_step) < len(steps):
+        readable_steps = ", ".join(f"{step:,}" for step in weights_by_step)
+        description = f"the average of {len(weights_by_step)} checkpoints (steps {readable_steps})"
+    return ChosenWeights(average_weights(list(weights_by_step.values())), description)
 
 
 def _interpolate(
@@ -228,7 +229,8 @@ def _validate(trainer: Trainer, choice: ChosenWeights) -> ValidationRecord | Non
     result = trainer.validation.validate(trainer.model, beam=1, should_stop=trainer.should_stop)
     if result is None:
         return None
-    return ValidationRecord(trainer.state.step, result.loss, result.loss, result.values())
+    # There is no training loss of averaged weights. Only detectors would read it.
+    return ValidationRecord(trainer.state.step, result.loss, result.loss, result.score_values())
 
 
 def _checkpoint_weights(trainer: Trainer, step: int) -> dict[str, Tensor]:
@@ -244,7 +246,7 @@ def _analyse_translator(
     model = cast("TranslationModel", trainer.model)
     validation = cast("TranslationValidation", trainer.validation)
     if recipe.source.kind == "pictures":
-        # Pictures have no words to align, and only torch, which has no 8-bit weights, runs such a model.
+        # Pictures have no words to align. Only torch, which has no 8-bit weights, runs a model of pictures.
         return None, {INT8_COSTS: None}
     read_out = _read_out(Translator(model, tokenizers), validation.pairs)
     return read_out, {INT8_COSTS: measure_int8_cost(model, tokenizers, recipe, validation.translated)}

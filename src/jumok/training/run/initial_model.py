@@ -1,7 +1,8 @@
 """A stored model that a new run takes over: its encoder (`--encoder-from`) or all of it (`--start-from`).
 
-The stored model decides vocabularies, sizes and initial weights. These are copied into the run folder when
-the run starts, so that the run can be resumed without the folder of the stored model.
+The stored model decides vocabularies, sizes and initial weights, as far as the run takes them over. The
+weights are copied into the run folder when the run starts, so that the run can be resumed without the folder
+of the stored model.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ INITIAL_WEIGHTS = "weights.safetensors"
 
 
 class InitialModel(Protocol):
-    """A stored model that a new run starts from."""
+    """A stored model that a new run takes over, or whose encoder it takes over."""
 
     def decided_settings(self, overrides: Overrides) -> list[DerivedSetting]:
         """Return the settings that this model decides; raise if an override differs from one of them."""
@@ -53,14 +54,17 @@ def load_initial_weights(model: Model, folder: Path) -> None:
 
 
 def refuse_contradictions(
-    settings: Mapping[str, Any], overrides: Overrides, *, model: str, origin: str, advice: str
+    settings: Mapping[str, Any], overrides: Overrides, *, noun: str, origin: str, advice: str
 ) -> None:
-    """Raise if an override differs from a setting that the stored model decides."""
+    """Raise if an override differs from a setting that the stored model decides.
+
+    The message calls this model `noun` and names its folder, `origin`.
+    """
     conflicts = [
-        f"  {name}: received {received!r}, the {model} has {value!r}"
+        f"  {name}: received {received!r}, the {noun} has {value!r}"
         for name, value in settings.items()
         if (received := overrides.get(name)) not in (None, value)
     ]
     if conflicts:
         lines = "\n".join(conflicts)
-        raise RecipeError(f"These settings contradict the {model} in {origin}:\n{lines}\n{advice}")
+        raise RecipeError(f"These settings contradict the {noun} in {origin}:\n{lines}\n{advice}")

@@ -1,8 +1,8 @@
-"""The input files of a run: pairs for a model that translates, plain text for one that does not, or pictures.
+"""The input files of a run: pairs for a model that translates, plain text for other models, or pictures.
 
 Most model families have one task. The decoder-only family has two: with pairs it becomes a translator, with
-one plain text a language model. The encoder-only family also has two: with plain text it predicts
-masked tokens, with pictures their classes. Pictures with captions are pairs.
+plain text a language model. The encoder-only family also has two: with plain text it predicts masked tokens,
+with pictures their classes. Pictures with captions are pairs.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def write_sources(path: Path, sources: Mapping[str, Any]) -> None:
 
 
 def has_same_sources(path: Path, inputs: Inputs) -> bool:
-    """Whether the files have the names, sizes and times that `write_sources` stored."""
+    """Whether `write_sources` stored the same files, sizes, times and reading options."""
     try:
         return path.exists() and read_json_with_checksum(path) == describe_sources(inputs)
     except ModelFolderError:  # damaged: the files are read again
@@ -133,16 +133,16 @@ def is_picture_corpus(file: CorpusInput) -> bool:
 def _open_pictures(inputs: Inputs, overrides: Overrides) -> tuple[list[Corpus], list[Corpus]]:
     """Return corpora of pictures; raise if the model cannot learn from them or a setting is for text."""
     check_reads_pictures(overrides.family, overrides.get("model.task"), pictures=True)
-    captions = overrides.family == "transformer"
-    _check_stop_on(overrides, ("chrf", "bleu", "loss") if captions else ("accuracy", "loss"))
+    writes_captions = overrides.family == "transformer"
+    _check_stop_on(overrides, ("chrf", "bleu", "loss") if writes_captions else ("accuracy", "loss"))
     corpora = _open(inputs, inputs.pairs, "", overrides.get("languages.target", ""), plain=False)
     target = corpora[0].target_language
     validation = _open(inputs, inputs.valid, "", target, plain=False) if inputs.valid else []
     texts = [corpus.name for corpus in (*corpora, *validation) if not corpus.pictures]
     if texts:
         raise DataError(f"Pictures and sentences cannot be mixed in one run. Text: {', '.join(texts)}.")
-    for_text = ("text.shared", "text.sampling", "languages.source", "model.encoder_from")
-    for name in (name for name in for_text if overrides.get(name)):
+    text_settings = ("text.shared", "text.sampling", "languages.source", "model.encoder_from")
+    for name in (name for name in text_settings if overrides.get(name)):
         raise UnsupportedError(
             f"{name} is a setting for a source of text, but the source is pictures. Leave it out."
         )

@@ -38,7 +38,7 @@ def make_model_card(
     facts: Mapping[str, Any],
     read_out: ReadOut | None = None,
 ) -> ModelCard:
-    """Return the card; `facts` describe the weights: their steps, origin and loss."""
+    """Return the card. `facts` are added to the facts that the models of all runs have."""
     store, best = data.store, trainer.state.best(trainer.settings.stop_on)
     start_corpora = read_start_card(data.folder).corpora if recipe.fine_tuning.start_from else ()
     corpora = (
@@ -78,12 +78,12 @@ def source_facts(data: TrainingData, recipe: Recipe) -> dict[str, Any]:
 def _without_folders(recipe: Recipe) -> Recipe:
     """Return the recipe with names of files instead of their paths, since the model may be published."""
     encoder, tuning = getattr(recipe.model, "encoder_from", None), recipe.fine_tuning
-    named = {
+    file_names = {
         "model.encoder_from": encoder and Path(encoder).name,
         "fine_tuning.start_from": tuning.start_from and Path(tuning.start_from).name,
         "fine_tuning.keep": [Path(file).name for file in tuning.keep] or None,
         "fine_tuning.replay": [Path(file).name for file in tuning.replay] or None,
     }
-    if not any(named.values()):
+    if not any(file_names.values()):
         return recipe
-    return with_settings(recipe, named)
+    return with_settings(recipe, file_names)

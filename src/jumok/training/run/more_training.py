@@ -3,8 +3,9 @@
     jumok train pairs.tsv --out runs/x --steps 1000         the first phase
     jumok train pairs.tsv --out runs/x --steps 3000         a second one, from step 1,000 to 3,000
 
-A phase that has a planned end is completed and finished before the next phase begins. The weights therefore
-depend on the commands that the user has run, and not on the times at which a process was stopped or killed.
+If a process was stopped or killed inside a phase that has a planned end, this phase is first completed and
+finished. With limits of steps or epochs, the weights therefore depend on the commands that the user has run,
+and not on the moment of the stop.
 A run without a limit has no planned end, so its next phase begins at its newest checkpoint. If
 `jumok finish` has ended a run, its next phase begins at its newest checkpoint too.
 
@@ -41,9 +42,12 @@ Limits = dict[str, float]
 
 
 def requested_limits(overrides: Overrides, record: RunRecord) -> Limits | None:
-    """Return the limits that the user has set if they mean more training, else None."""
+    """Return the limits that the user has set if they mean more training, else None.
+
+    They do if they differ from those of the run, or if `jumok finish` has ended the run.
+    """
     limits = {name: overrides[f"training.{name}"] for name in LIMIT_NAMES if f"training.{name}" in overrides}
-    if not limits or (limits == _limits(record.recipe.training) and record.finished != "stopped"):
+    if not limits or (limits == _limits(record.recipe.training) and record.end_reason != "stopped"):
         return None
     return limits
 
@@ -53,8 +57,8 @@ def _limits(settings: TrainingSettings) -> Limits:
 
 
 def must_complete_first(record: RunRecord) -> bool:
-    """Whether the current phase must be completed first: it has a planned end and has not finished."""
-    return not record.finished and record.plan.steps is not None
+    """Whether the current phase must be completed first: it has a planned end and has not ended."""
+    return not record.end_reason and record.plan.steps is not None
 
 
 def check_limits_are_larger(
@@ -62,7 +66,7 @@ def check_limits_are_larger(
 ) -> None:
     """Raise if the run has reached these limits, or will reach them in its current phase."""
     start, seconds = _steps_and_seconds(checkpoint)
-    planned = start if record.finished else max(record.plan.steps or 0, start)
+    planned = start if record.end_reason else max(record.plan.steps or 0, start)
     total = _planned_steps(record, _with_limits(record, limits).training, start, seconds, batches_per_epoch)
     if total <= planned:
         plan = f", and {planned:,} are planned" if planned > start else ""
@@ -81,7 +85,10 @@ def _steps_and_seconds(checkpoint: Checkpoint | None) -> tuple[int, float]:
 def extend_record(
     record: RunRecord, limits: Limits, checkpoint: Checkpoint | None, batches_per_epoch: int
 ) -> RunRecord:
-    """Return the record with a further phase, which begins at the checkpoint."""
+    """Return the record with a further phase, which begins at the checkpoint.
+
+    If the limits leave no step for it, there is no further phase, only the new limits.
+    """
     start, seconds = _steps_and_seconds(checkpoint)
     recipe = _with_limits(record, limits)
     total = _planned_steps(record, recipe.training, start, seconds, batches_per_epoch)
@@ -95,7 +102,7 @@ def extend_record(
         recipe=recipe,
         derived_settings=(*derived, DerivedSetting("training.steps", total, why)),
         plan=record.plan.extended(phase, total),
-        finished="",
+        end_reason="",
     )
 
 
@@ -151,4 +158,4 @@ def _describe_schedule(phase: Phase) -> str:
 
 
 def _describe(limits: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} = {value:,g}" for name, value in limits.items())
+    return ", ".join(f"{name} = {value:,.10g}" for name, value in limits.items())

@@ -6,11 +6,13 @@ The pairs to replay are the first of these that exist:
 2. the pairs of the run that trained the start model,
 3. the new sources with their translations by the start model (self-distillation, Kim & Rush 2016).
 
+If `fine_tuning.replay_share` is 0, no pair is trained on again; 2. and 3. are then not collected.
+
 The pairs to keep are the first of these that exist:
 
 1. the files of `fine_tuning.keep`,
-2. a tenth of the pairs to replay, which are then not trained on; this does not apply to new sources (3.),
-   since they cannot show what the model has forgotten,
+2. a tenth of the pairs to replay, which are then not trained on, unless these are the new sources, which
+   cannot show what the model has forgotten,
 3. the sources of the validation set with their translations by the start model.
 
 The pairs to replay and to keep are stored in the run folder, so that a resumed run needs neither the files
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
 MAX_REPLAY_PAIRS = 50_000
 """At most this many pairs are stored for replay. By default, half of the pairs of an epoch are replayed."""
 MAX_TRANSLATED_PAIRS, TRANSLATED_KEEP_PAIRS = 2000, 400
-"""The start model translates at most this many sentences, which takes some minutes with a large model."""
+"""The start model translates at most this many sentences to replay, and this many sentences to keep. That
+takes some minutes with a large model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +128,10 @@ class Collector:
         return pairs, False
 
     def pairs_of_run(self, exclude: set[str]) -> list[Pair]:
-        """Return the training pairs of the run folder that contains the start model.
+        """Return training pairs of the run folder that contains the start model, evenly spaced.
 
-        The list is empty if the start model is not in a run folder.
+        The list is empty if the start model is not in a run folder, or if the encoded pairs there are damaged
+        or have another vocabulary.
         """
         data = self.model_folder.resolve().parent / "data"
         if not data.is_dir():
@@ -146,7 +150,10 @@ class Collector:
     def translate(
         self, sentences: Iterable[str], exclude: set[str], max_count: int = MAX_TRANSLATED_PAIRS
     ) -> list[Pair]:
-        """Return each distinct sentence with its translation by the start model, if both have text."""
+        """Return at most `max_count` distinct sentences with their translations by the start model.
+
+        The sentences are evenly spaced. Pairs with an empty side are left out.
+        """
         distinct = dict.fromkeys(
             s for s in islice(sentences, MAX_REPLAY_PAIRS) if sentence_key(s) not in exclude
         )

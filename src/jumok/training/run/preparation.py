@@ -90,7 +90,7 @@ class PreparedRun:
     data: TrainingData
     record: RunRecord
     started: float
-    measured_group: DataParallelGroup | None = None  # its speed was measured; it can be used for training
+    measured_group: DataParallelGroup | None = None  # processes whose speed was measured; they will train
     warning: Warned | None = None  # about the number of steps
     resumed: bool = False  # whether an earlier session has prepared the run
 
@@ -139,13 +139,14 @@ def _initial_model(overrides: Overrides, inputs: Inputs) -> InitialModel | None:
 
 
 def read_inputs(inputs: Inputs, overrides: Overrides, folder: RunFolder) -> Sentences:
+    """Read the files of a run, and note their sizes and times, unless they changed while they were read."""
     sources = describe_sources(inputs)
     corpora, validation = open_inputs(inputs, overrides)
     held_out_pairs = overrides.with_defaults().training.held_out_pairs
     work = spool_folder(folder.path)
     sentences = read_sentences(corpora, validation, held_out_pairs=held_out_pairs, work=work)
-    have_files_changed = sources != describe_sources(inputs)  # while they were read
-    return sentences if have_files_changed else replace(sentences, sources=sources)
+    has_changed = sources != describe_sources(inputs)
+    return sentences if has_changed else replace(sentences, sources=sources)
 
 
 def check_sentences_and_update_sources(folder: RunFolder, record: RunRecord, sentences: Sentences) -> None:
@@ -348,21 +349,23 @@ class LearnedVocabSize:
     """The size of the learnt vocabulary. A small text may have fewer tokens than the recipe requests."""
 
     resolved: Resolved
-    learned: int
+    num_tokens: int
 
     @property
     def reason(self) -> str:
-        """Why the vocabulary is smaller than the user requested; "" if it is not smaller."""
+        """Why the vocabulary is smaller than the user requested; "" if it is not or no size was requested."""
         requested = self.resolved.overrides.get("text.vocab_size")
-        return smaller_vocab_reason(requested) if requested is not None and self.learned < requested else ""
+        return (
+            smaller_vocab_reason(requested) if requested is not None and self.num_tokens < requested else ""
+        )
 
     def apply(self) -> Resolved:
         """Return the settings with the size that was learnt, if it is smaller."""
         name, resolved = "text.vocab_size", self.resolved
-        if self.learned >= resolved.recipe.text.vocab_size:
+        if self.num_tokens >= resolved.recipe.text.vocab_size:
             return resolved
         why = self.reason or resolved.reason_for(name)
-        return resolved.corrected(DerivedSetting(name, max(self.learned, MIN_VOCAB_SETTING), why))
+        return resolved.corrected(DerivedSetting(name, max(self.num_tokens, MIN_VOCAB_SETTING), why))
 
 
 def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event, None, PreparedRun]:
@@ -461,7 +464,7 @@ def _describe_encoding(data: TrainingData, recipe: Recipe) -> str:
 def _measure(
     data: TrainingData, resolved: Resolved, on_error: ExitStack, *, started: float
 ) -> Generator[Event, None, tuple[DataParallelGroup, TrainingCosts, list[DerivedSetting]]]:
-    """Measure how fast this machine trains; return the fastest group of processes and its costs."""
+    """Measure how fast this machine trains; return the fastest processes, the costs and derived settings."""
     yield StageStarted("measuring")
     measuring_started, recipe = time.perf_counter(), resolved.recipe
     group, update_seconds, derived = _choose_group(data, resolved, on_error)
@@ -511,7 +514,9 @@ def _choose_group(
     """Start the processes; return them, their seconds per update, and the reason for their number.
 
     If the user has not set the number, the faster of two groups is chosen: one process per core, or one
-    process with one thread per core. `steps` is the planned number, if it is known before the measurement.
+    process with one thread per core. If the run is short, or if several processes cannot be used, one process
+    is chosen without a comparison. `steps` is the planned number of steps, if it is known before the
+    measurement.
     """
     recipe, cores = resolved.recipe, this_machine().cores
     settings = recipe.training

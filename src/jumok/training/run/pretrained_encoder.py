@@ -1,7 +1,8 @@
 """A translator whose encoder starts from a pretrained encoder (`--encoder-from`).
 
-The pretrained encoder decides the source vocabulary, the sizes and the initial weights. These are copied into
-the run folder when the run starts, so that the run can be resumed without the folder of the encoder.
+The pretrained encoder decides the source vocabulary, the sizes, and the initial weights of the translator's
+encoder. The weights are copied into the run folder when the run starts, so that the run can be resumed
+without the folder of the encoder.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class PretrainedEncoder:
         refuse_contradictions(
             settings,
             overrides,
-            model="encoder",
+            noun="encoder",
             origin=self.folder,
             advice="A translator takes its sizes from its pretrained encoder, and has another vocabulary for "
             "its target. Leave the settings out, or train another encoder with them.",
@@ -107,7 +108,7 @@ class PretrainedEncoder:
         files = [(INITIAL_WEIGHTS, tensors_to_bytes(self.weights))]
         metadata, failure_note = {"from": self.folder}, "No update has been made yet."
         write_folder(folder.encoder, files, metadata=metadata, failure_note=failure_note)
-        yield from ()
+        yield from ()  # makes this a generator, as the protocol says, without an event
 
     def make_tokenizers(self, sentences: Sentences, recipe: Recipe) -> TokenizerPair:
         """Return the encoder's tokenizer for the source, and a new one for the target."""

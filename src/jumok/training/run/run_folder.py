@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from jumok.config.resolve import Overrides
 
 FORMAT = 2
-LIMITS = ("training.steps", "training.epochs", "training.minutes")
+LIMIT_SETTINGS = ("training.steps", "training.epochs", "training.minutes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class RunRecord:
     validation_seconds: float = 0.0
     finish_seconds: float = 0.0
     order: str | None = None  # of the batches (`PairStore.order`); None: an older jumok did not record it
-    finished: str = ""  # why the run ended ("done", "patience", "stopped"); "" if it has not ended
+    end_reason: str = ""  # "done", "patience" or "stopped"; "" if the run has not ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class RunFolder:
             )
 
     def record(self) -> RunRecord | None:
-        """Return the record; None if the run ended before its record was written."""
+        """Return the record; None if the run was interrupted before its record was written."""
         try:
             content = read_json_with_checksum(self.record_file)
             if content["format"] > FORMAT:
@@ -212,14 +212,17 @@ class RunFolder:
             ) from None
 
     def is_finished(self, record: RunRecord | None) -> bool:
-        """Whether the run has ended and still has its model. A model that was moved away is made again."""
-        return self.model.exists() and (record is None or record.finished != "")
+        """Whether the run has ended and still has its model. A model that was moved away is made again.
+
+        Without a record, a model alone counts as the end of a run.
+        """
+        return self.model.exists() and (record is None or record.end_reason != "")
 
     def mark_finished(self, reason: str) -> None:
         """Store why the run has ended; call this after its model folder is written."""
         record = self.record()
         if record is not None:
-            self.write_record(replace(record, finished=reason))
+            self.write_record(replace(record, end_reason=reason))
 
     def write_validation_pairs(self, pairs: Sequence[Pair]) -> None:
         """Store the validation pairs, so that `jumok finish` needs no file of the corpus."""
@@ -252,7 +255,7 @@ class RunFolder:
                 "validation_seconds": record.validation_seconds,
                 "finish_seconds": record.finish_seconds,
                 **({"order": record.order} if record.order else {}),
-                "finished": record.finished,
+                "finished": record.end_reason,
                 "reasons": [
                     {"setting": setting.name, "value": setting.value, "why": setting.reason}
                     for setting in record.derived_settings
@@ -274,7 +277,7 @@ class RunFolder:
             for name, new, old in differences(overrides, record.recipe)
             # With `training.shares`, the weights do not depend on the number of processes.
             if not (name == "training.processes" and record.recipe.training.shares)
-            and name not in LIMITS
+            and name not in LIMIT_SETTINGS
             and not (name == "text.vocab_size" and _is_requested_size(new, record))
         ]
         if changed:
@@ -326,7 +329,7 @@ def _record_from_json(content: dict[str, Any]) -> RunRecord:
         validation_seconds=content["validation_seconds"],
         finish_seconds=content["finish_seconds"],
         order=content.get("order"),
-        finished=content["finished"],
+        end_reason=content["finished"],
     )
 
 

@@ -29,7 +29,7 @@ SUGGESTED_UPDATES = 1000
 
 
 def num_measured_updates(planned_steps: int | None) -> int:
-    """Return how many updates may be measured in a run of this many steps; 0 if the run is too short."""
+    """Return how many updates may be measured before a run of this many steps; 0 if the run is too short."""
     if planned_steps is None:
         return MAX_MEASURED_UPDATES
     updates = min(int(MAX_SHARE * planned_steps), MAX_MEASURED_UPDATES)
@@ -41,7 +41,7 @@ def measure_update_seconds(
 ) -> float:
     """Return the mean seconds per update. This changes the group's model.
 
-    The first updates do not count: they warm up caches and allocators.
+    The first updates do not count, if there are others: they warm up caches and allocators.
     """
     max_seconds = MAX_SECONDS
     if settings.minutes is not None:
@@ -65,7 +65,10 @@ def measure_costs(
     *,
     seconds_spent: float,
 ) -> TrainingCosts:
-    """Return the costs of a run whose updates take `update_seconds`, after measuring a validation."""
+    """Measure a validation, and return the costs of a run whose updates take `update_seconds`.
+
+    `seconds_spent` is how long the preparation has taken so far.
+    """
     started = time.perf_counter()
     validation_seconds = validation.estimate_seconds(model)
     return TrainingCosts(
@@ -93,7 +96,10 @@ def estimate_costs(batches: Batches, validation: Validation, settings: TrainingS
 
 
 def _finish_in_validations(settings: TrainingSettings) -> float:
-    """Return how many validations take as long as the finish, which also validates an average, if any."""
+    """Return how many validations take as long as the finish, without the conversion of the model.
+
+    The finish also validates an average of checkpoints, if the settings request one.
+    """
     return FINISH_IN_VALIDATIONS + (settings.average_checkpoints > 1)
 
 

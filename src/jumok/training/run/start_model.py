@@ -1,8 +1,8 @@
 """A run that starts from a trained model (`--start-from`), to fine-tune it or to train it on more pairs.
 
-The start model decides vocabulary, sizes and initial weights. The run trains with a tenth of the peak
-learning rate of training from scratch, on new pairs mixed with old ones (`old_pairs.py`). At its end,
-`fine_tuning.py` chooses the weights.
+The start model decides vocabulary, sizes and initial weights. Unless the user sets a learning rate, the run
+trains with a tenth of the peak learning rate of training from scratch. It trains on new pairs mixed with old
+ones (`old_pairs.py`). At its end, `fine_tuning.py` chooses the weights.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class StartModel:
         refuse_contradictions(
             fixed,
             overrides,
-            model="start model",
+            noun="start model",
             origin=self.folder,
             advice="A run takes vocabulary and sizes from the model that it starts from. Leave the settings "
             "out, or leave --start-from out and train a new model.",
@@ -126,7 +126,7 @@ class StartModel:
         """Do nothing: the languages of the start model are decided settings, so the pairs have them."""
 
     def adjust(self, resolved: Resolved) -> Resolved:
-        """Return the settings with a tenth of the peak learning rate."""
+        """Return the settings with a tenth of the peak learning rate, unless the user has set the rate."""
         name = "training.learning_rate"
         if name in resolved.overrides:
             return resolved
@@ -225,7 +225,7 @@ def check_fine_tuning(overrides: Overrides) -> None:
 
 
 def freeze_weights(model: Model, patterns: Sequence[str]) -> None:
-    """Do not train the weights whose names match one of the patterns."""
+    """Exclude the weights whose names match one of the patterns from training."""
     parameters = dict(model.named_parameters())
     for name in _matching_weights(parameters, patterns):
         parameters[name].requires_grad_(False)
@@ -253,7 +253,7 @@ def _matching_weights(names: Iterable[str], patterns: Sequence[str]) -> set[str]
 
 
 def _largest_fitting_size(width: int) -> str:
-    """Return the largest size of at most this width, for an imported model, whose recipe names no size."""
+    """Return the largest size of at most this width, else the smallest: imported models name no size."""
     fitting = [size for size, (_, _, size_width, _, _) in SIZES.items() if size_width <= width]
     return fitting[-1] if fitting else next(iter(SIZES))
 

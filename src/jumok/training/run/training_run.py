@@ -70,7 +70,7 @@ def train(
 ) -> Path:
     """Train and return the model folder, which is on the disk of rank 0 if there are several ranks.
 
-    The arguments are those of `training_events`.
+    The arguments are those of `training_events`. A RunFolderError is raised if the run is interrupted.
     """
     finished: Finished | None = None
     address = ClusterAddress.from_environment()
@@ -232,8 +232,8 @@ def _train(run: PreparedRun, curves: CurveWriter | None, *, stop_now: bool = Fal
     With `stop_now`, train no further: make the model from the existing checkpoints.
     """
     folder, recipe = run.data.folder, run.record.recipe
-    checkpoint, damaged = load_newest_checkpoint(folder.checkpoints)
-    for message in damaged:
+    checkpoint, damage_messages = load_newest_checkpoint(folder.checkpoints)
+    for message in damage_messages:
         advice = f"The checkpoint of step {checkpoint.step} is used instead." if checkpoint else ""
         yield Warned(message, advice)
     metrics_length = int(checkpoint.state["metrics_length"]) if checkpoint else 0
@@ -270,7 +270,7 @@ def _make_trainer(
     group: DataParallelGroup,
     metrics: Metrics,
     should_stop: Callable[[], bool],
-    step: int,
+    checkpoint_step: int,
 ) -> Trainer:
     record, recipe, folder = run.record, run.record.recipe, run.data.folder
     settings = recipe.training
@@ -286,7 +286,9 @@ def _make_trainer(
         group=group,
         validation=run.data.validation,
         settings=settings,
-        plan=record.plan.until(step),  # steps after the checkpoint are lost, and so are their revisions
+        plan=record.plan.until(
+            checkpoint_step
+        ),  # steps after the checkpoint are lost, and so are their revisions
         budget=budget,
         files=RunFiles(
             folder.checkpoints, metrics, lambda plan: folder.write_record(replace(record, plan=plan))

@@ -30,6 +30,7 @@ MAX_PAIRS = 2000  # of a validation set; a larger set is reduced to evenly space
 
 
 def never_stop() -> bool:
+    """The default of `should_stop`."""
     return False
 
 
@@ -43,7 +44,7 @@ class ValidationResult:
     references: tuple[str, ...]
     samples: tuple[Sample, ...]
 
-    def values(self) -> dict[str, float]:
+    def score_values(self) -> dict[str, float]:
         return {name: record.value for name, record in self.scores.items()}
 
     def signatures(self) -> dict[str, str]:
@@ -53,10 +54,10 @@ class ValidationResult:
 class Validation(Protocol):
     """A validation set, encoded and batched once."""
 
-    num_too_long: int
+    num_too_long: int  # pairs that were left out
     fingerprint: str  # of all pairs, including those that are too long
     uniform_loss: float  # the loss of equal probabilities for all tokens
-    unigram_entropy: float
+    unigram_entropy: float  # of the target tokens; `detectors.Evidence` explains these three
     byte_token_share: float
 
     @property
@@ -76,14 +77,17 @@ class Validation(Protocol):
         """Return the attention map of one fixed sentence; None if there is nothing to show."""
 
     def estimate_seconds(self, model: Model) -> float:
-        """Return about how long a validation will take."""
+        """Return about how many seconds a validation will take."""
 
     def cost_in_tokens(self) -> float:
         """Return the number of training tokens that cost as much as a validation."""
 
 
 def drop_too_long(items: Sequence[Item], lengths: Sequence[int], max_tokens: int) -> list[Item]:
-    """Return the items of at most `max_tokens` tokens, which is also the limit of training pairs."""
+    """Return the items of at most `max_tokens` tokens, which is also the limit of training pairs.
+
+    Raise if no item is left.
+    """
     short = [item for item, length in zip(items, lengths, strict=True) if length <= max_tokens]
     if not short:
         raise DataError(

@@ -26,7 +26,7 @@ MAX_CHARACTERS = 300  # of each text of a sample
 
 
 def pick_snapshot_sentence(lengths: Sequence[int]) -> int | None:
-    """Return the index of the longest sentence of 1 to 16 tokens; None if there is none."""
+    """Return the index of the longest sentence of 1 to `MAX_TOKENS` tokens; None if there is none."""
     short = [index for index, length in enumerate(lengths) if 0 < length <= MAX_TOKENS]
     return max(short, key=lambda index: lengths[index], default=None)
 
@@ -43,7 +43,7 @@ def cross_attention_map(
 def mean_word_map(
     attention: AttentionMap, source: TokenizedSentence, target: TokenizedSentence
 ) -> AttentionMap:
-    """Return the mean over all layers and heads, between words: (1, 1, query, key)."""
+    """Return the mean of the maps of all layers and heads, from word to word: (1, 1, query, key)."""
     words = word_map(attention, source, target)
     return replace(words, weights=words.weights.mean(axis=(0, 1), keepdims=True))
 
@@ -71,7 +71,7 @@ def snapshot_to_json(samples: Sequence[Sample], attention: AttentionMap | None) 
 
 
 def _shorten(text: str) -> str:
-    """Return the text as one line of at most 300 characters: an untrained model may never emit `</s>`.
+    """Return the text as one line of at most `MAX_CHARACTERS`: an untrained model may never emit `</s>`.
 
     Line separators other than a line feed are replaced too, since some readers split lines at them.
     """

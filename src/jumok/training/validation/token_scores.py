@@ -21,10 +21,10 @@ TIMED_BATCHES = 4
 
 
 class TokenValidation(ABC):
-    """A validation set whose tokens are scored batch by batch."""
+    """A validation set whose tokens are scored batch by batch, without a search."""
 
     pairs: Sequence[Pair]
-    _batches: Sequence[Batch]
+    _batches: Sequence[Batch]  # at least one
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -46,7 +46,7 @@ class TokenValidation(ABC):
     def _scores(self, total: TokenScores) -> dict[str, ScoreRecord]: ...
 
     def flatness(self, model: Model) -> float:
-        """Return NaN. The flatness is that of cross-attention, and this model has none."""
+        """Return NaN: only cross-attention has a flatness, and this model has none."""
         del model
         return math.nan
 

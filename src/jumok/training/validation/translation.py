@@ -1,8 +1,9 @@
 """Validation of a translator: its loss, and translations with their scores.
 
-The loss is teacher-forced, over at most 2,000 pairs of at most `training.max_sentence_tokens` tokens. At most
-400 of them, evenly spaced, are also translated (greedily during training, with the beam of the recipe at the
-end), since a loss does not show that a model repeats itself or stops too early.
+The loss is teacher-forced, over at most 2,000 pairs (`MAX_PAIRS`), without those of more than
+`training.max_sentence_tokens` tokens. At most 400 of them (`MAX_TRANSLATED`), evenly spaced, are also
+translated (greedily during training, with the beam of the recipe at the end), since a loss does not show that
+a model repeats itself or stops too early.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ TIMED_BATCHES, TIMED_TRANSLATIONS = 4, 50
 
 @dataclass(frozen=True, slots=True)
 class EncodedPair:
-    """A pair and its token ids, without special tokens."""
+    """A pair and the token ids of both sides, without special tokens."""
 
     pair: Pair
-    source: list[int]
+    source: list[int]  # token ids; of a picture, patches
     target: list[int]
 
     @property
@@ -128,13 +129,13 @@ class TranslationValidation:
         )
 
     def loss(self, model: Model, *, should_stop: Callable[[], bool] = never_stop) -> float | None:
-        """Return only the loss, which takes a fraction of the time of a validation; None if stopped."""
+        """Return only the loss, which takes a fraction of the time of a validation; None if interrupted."""
         return validation_loss(model, self._batches, should_stop=should_stop)
 
     def translate(
         self, model: Model, beam: int, *, should_stop: Callable[[], bool] = never_stop
     ) -> list[str] | None:
-        """Translate the sources of `translated`, each as a whole line; None if stopped."""
+        """Translate the sources of `translated`, each as a whole line; None if interrupted."""
 
         def abort_if_stopped(done: int, total: int) -> None:
             if should_stop():
@@ -172,7 +173,7 @@ class TranslationValidation:
         return cross_attention_map(_as_translation_model(model.eval()), source, target)
 
     def estimate_seconds(self, model: Model) -> float:
-        """Return about how long a validation will take once the model has learnt to stop.
+        """Return about how many seconds a validation will take once the model has learnt to stop.
 
         An untrained model does not emit `</s>`, so its translations are cut at the expected length.
         """
@@ -181,9 +182,10 @@ class TranslationValidation:
         validation_loss(model, batches)
         loss_seconds = (time.perf_counter() - started) * len(self._batches) / len(batches)
         sources = evenly_spaced([pair.source for pair in self._translated], TIMED_TRANSLATIONS)
-        ratio = self._num_target_tokens() / max(sum(len(pair.source) for pair in self._encoded), 1)
-        ratio = min(ratio, self._search.max_length_ratio)  # the model may have no positions for more tokens
-        plan = SearchPlan(beam=1, max_length_ratio=ratio, extra_tokens=1)
+        length_ratio = self._num_target_tokens() / max(sum(len(pair.source) for pair in self._encoded), 1)
+        # The model may have no positions for more tokens than the search may write.
+        length_ratio = min(length_ratio, self._search.max_length_ratio)
+        plan = SearchPlan(beam=1, max_length_ratio=length_ratio, extra_tokens=1)
         started = time.perf_counter()
         greedy_search(_as_translation_model(model), padded_batch(sources).to(model.device), plan)
         return loss_seconds + (time.perf_counter() - started) * len(self._translated) / len(sources)
@@ -204,7 +206,7 @@ class TranslationValidation:
 def validation_loss(
     model: Model, batches: Sequence[Batch], *, should_stop: Callable[[], bool] = never_stop
 ) -> float | None:
-    """Return the negative log-likelihood per target token, in nats; None if stopped."""
+    """Return the negative log-likelihood per target token, in nats; None if interrupted."""
     model.eval()
     total, tokens = 0.0, 0
     with torch.no_grad():
@@ -239,7 +241,7 @@ def _as_translation_model(model: Model) -> TranslationModel:
 
 
 class _StoppedError(Exception):
-    """Raised in a progress callback to abort a translation."""
+    """Raised in a progress callback to abort a translation, because the run is interrupted."""
 
 
 def _score_records(hypotheses: list[str], references: list[str], language: str) -> dict[str, ScoreRecord]:
