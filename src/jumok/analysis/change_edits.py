@@ -116,9 +116,8 @@ def check_changes(
             [query for query in named_queries if queries_are_known or query not in range(MAX_STEPS)],
             queries,
         )
-        if (
-            not translates or change.site != "decoder"
-        ):  # keys of "decoder" may not exceed the query, see below
+        # With new steps, "decoder" has new keys too. The causal mask limits them, see below.
+        if not translates or change.site != "decoder":
             by_axis["key"] = (list(named_keys), keys)
         for axis, (indices, count) in by_axis.items():
             _check_indices(change, axis, indices, count)
