@@ -9,7 +9,7 @@
 
 `jumok.training_events` takes the same arguments as `train` and yields events while it trains.
 
-Names are imported when they are first used, so `import jumok` is fast.
+The module of a public name is imported when the name is first used, so `import jumok` is fast.
 """
 
 from __future__ import annotations

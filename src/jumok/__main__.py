@@ -11,7 +11,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141  # exit codes, as a shell reports Ctrl-C and
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C is also handled during its import, which takes a tenth of a second."""
+    """Run the command line. Ctrl-C is also handled while the modules of the command line are imported."""
     try:
         from jumok.cli import main as run  # start-up
 
@@ -26,13 +26,13 @@ def main() -> None:
 
 
 def _interruption_message() -> str:
-    language = sys.modules.get("jumok.cli.language")  # not imported here: Ctrl-C could interrupt this too
+    language = sys.modules.get("jumok.cli.language")  # no import here: a second Ctrl-C could interrupt it
     localise = getattr(language, "localise", str)
     return str(localise("jumok: interrupted.\n"))
 
 
 def _exit_now(code: int) -> NoReturn:
-    """Exit without clean-up: CTranslate2 would first finish every translation that it was given."""
+    """Exit at once. A normal exit would wait until CTranslate2 has finished all translations in its queue."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()

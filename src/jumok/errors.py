@@ -1,16 +1,17 @@
 """Every error that jumok raises on purpose.
 
     JumokError
-    ├── DataError           the input: a missing file, unequal lines, a damaged document, an empty sentence
+    ├── DataError           the input: a missing file, two files of unequal length, a damaged document
     ├── RecipeError         the settings: an unknown name, a value out of range, a contradiction
-    │   └── UnsupportedError    valid settings that this combination, model or machine does not support
+    │   └── UnsupportedError    a valid request that this model, machine or file format does not support
     ├── ModelFolderError    a model folder that is damaged, not jumok's, or from another version
     ├── RunFolderError      a run folder that belongs to another run, or cannot be continued as requested
     ├── StorageError        files: a full or read-only disk, a folder in the way, damaged encoded pairs
     └── TrainingError       training cannot continue: the loss stayed NaN, or a worker died
 
-A message says what happened, what was received and what to do, in this order. The command line prints it as
-one paragraph and exits with code 2. It prints a `RenamedSettingWarning` as one line and continues.
+A message says what happened and, if it helps, what was received and what to do. The command line prints the
+message of a `JumokError` and exits with code 2. It prints the message of a `RenamedSettingWarning` and
+continues.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ class RecipeError(JumokError):
 
 
 class UnsupportedError(RecipeError):
-    """Each setting is valid, but not in this combination, for this model, or on this machine."""
+    """A valid request that this model, machine or file format does not support.
+
+    For example, each of two settings is valid, but they exclude each other.
+    """
 
 
 class ModelFolderError(JumokError):
@@ -81,9 +85,9 @@ class RenamedSettingWarning(FutureWarning):
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return ' Did you mean "german"?' with the closest known name, or '' if none is close.
 
-    A name is close if it may be a typing error: at most about one letter in three differs, ignoring case. For
-    any other name a suggestion would only confuse.
+    A name is close if it may be a typing error: at most about one letter in three differs, ignoring case. A
+    name that differs more would only confuse.
     """
-    by_folded = {known_name.casefold(): known_name for known_name in known}
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.65)
-    return f' Did you mean "{by_folded[close[0]]}"?' if close else ""
+    names_by_lower_case = {known_name.casefold(): known_name for known_name in known}
+    matches = difflib.get_close_matches(name.casefold(), names_by_lower_case, n=1, cutoff=0.65)
+    return f' Did you mean "{names_by_lower_case[matches[0]]}"?' if matches else ""

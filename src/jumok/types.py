@@ -1,7 +1,7 @@
 """The values that packages exchange: pairs, batches, hypotheses, attention maps.
 
-All are frozen. This module does not import torch at run time, so the command line can use them and still
-start fast.
+All classes are frozen dataclasses. This module does not import torch at run time, so the command line can use
+the classes and still start fast.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class PatchGrid:
-    """How a picture is cut into patches: `rows` × `columns` patches with the same number of values."""
+    """How a picture is cut into patches: `rows` × `columns` patches of equal size."""
 
     rows: int
     columns: int
-    values: int  # per patch: its height × its width × channels
+    values_per_patch: int  # height × width × channels of a patch
 
     def __len__(self) -> int:
         return self.rows * self.columns
@@ -102,8 +102,8 @@ class Batch:
     A source row is `x₁ … xₙ </s>`; a target row is `<s> y₁ … yₘ </s>`. Lengths count these special tokens.
     The target is None if only the source is known, as in decoding. A token of a picture is a patch: it is a
     row of pixel values instead of one id. A picture has no `</s>`. A batch is made on the CPU. A batch on
-    another device has a copy of its source lengths on the CPU, because copying them back from the device
-    would wait until the device has finished its work.
+    another device has a copy of its source lengths on the CPU, because copying the lengths back from the
+    device would wait until the device has finished its work.
     """
 
     source: Tensor  # (batch, source) int64; of pictures (batch, patch, value) uint8
@@ -123,7 +123,7 @@ class Batch:
             return self
         source, source_lengths, target, target_lengths = moved
         if source is None or source_lengths is None:
-            raise ValueError("a batch has a source")
+            raise ValueError("a batch has a source")  # never raised: it tells the type checker so
         return Batch(source, source_lengths, target, target_lengths, self.cpu_source_lengths)
 
     @property
@@ -152,9 +152,10 @@ class LogProbs:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A finished candidate of a search: token ids without `<s>` and `</s>`, and its normalised score.
+    """A finished candidate of a search: its token ids without `<s>` and `</s>`.
 
-    `log_prob` is NaN if the engine does not report it.
+    A search ranks hypotheses by `score`, which includes the length and coverage penalties. `log_prob` is the
+    sum of the model's log-probabilities, or NaN if the engine does not report it.
     """
 
     ids: tuple[int, ...]
@@ -183,9 +184,10 @@ class ReadOut:
 class AttentionMap:
     """The weights of one attention site for one sentence: (layer, head, query, key), with their labels.
 
-    `site` is "encoder", "decoder" or "cross". Queries are rows. Arrays are numpy float32, so drawing
-    them needs no torch. Each row sums to 1 with most mechanisms, but not with local attention, for example.
-    `facts` are notes for display.
+    `site` is "encoder", "decoder" or "cross". Queries are rows. The weights are numpy float32, so drawing
+    them needs no torch. With most mechanisms each row sums to 1. With local attention rows may sum to less;
+    in a decoder-only model, the "cross" and "decoder" rows of a query sum to 1 together. `facts` are notes
+    for display.
     """
 
     site: str

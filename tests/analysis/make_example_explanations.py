@@ -1,9 +1,9 @@
-"""Write one explanation per small random model, as examples for work on the page.
+"""Write one explanation per small random model, and two more, as examples for work on the page.
 
     PYTHONPATH=src:tests python tests/analysis/make_example_explanations.py FOLDER
 
-`given.json` explains a given translation; in `changed.json` one head is silenced. With a trained
-model: `jumok look MODEL "I go home." --out x.json`.
+`given.json` explains a given translation. In `changed.json` one head is silenced. To write an explanation by
+a trained model: `jumok look MODEL "I go home." --out x.json`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def write_examples(folder: Path) -> list[Path]:
         small_translator("transformer"), SENTENCE, target=TARGET, options=ExplanationOptions(gold=gold)
     )
     examples["changed"] = explain(small_translator("transformer"), SENTENCE, edit=Silence("cross", 1, 0))
-    written = []
+    paths = []
     for name, explanation in examples.items():
-        written.append(folder / f"{name}.json")
-        save_explanation(explanation.with_effects().with_steps(), written[-1])
-    return written
+        paths.append(folder / f"{name}.json")
+        save_explanation(explanation.with_effects().with_steps(), paths[-1])
+    return paths
 
 
 if __name__ == "__main__":

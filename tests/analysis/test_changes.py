@@ -1,4 +1,4 @@
-"""Changes of attention: the model continues under the change, exactly as with an edit hook."""
+"""Changes of attention: the model continues under the change, exactly as with a hand-written `Edit`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_change_acts_the_same_in_one_pass_and_step_by_step(name: str, change) 
 
 
 @pytest.mark.parametrize("name", ["transformer", "bahdanau"])
-def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
+def test_painting_a_weight_equals_a_hand_written_edit(name: str) -> None:
     translator = small_translator(name)
     paint = Paint("cross", 0, 0, query=2, key=3, weight=0.8)
     explanation = explain(translator, SENTENCE, target=TARGET, edit=paint)
@@ -111,7 +111,7 @@ def test_a_pinned_target_word_attends_only_to_its_source_word(name: str) -> None
     pinned = explain(translator, SENTENCE, target=TARGET, edit=plain.pin_words(2, 4))
     words = pinned.words("cross").weights  # (layer, head, target word, source word)
     np.testing.assert_allclose(words[:, :, 2, 4], 1.0, atol=1e-5)
-    with pytest.raises(DataError, match="target word 90 of 7"):
+    with pytest.raises(DataError, match="target word 90 of 7"):  # six words and the full stop
         plain.pin_words(90, 0)
 
 
@@ -226,7 +226,8 @@ def test_changes_outside_the_maps_are_refused() -> None:
 
 def test_a_row_of_the_new_translation_can_be_changed() -> None:
     """A change may name a row that exists only in the translation that earlier changes have led to."""
-    model, shapes = small_translator("transformer").model, {"cross": (2, 4, 8, 5), "decoder": (2, 4, 8, 8)}
+    model = small_translator("transformer").model
+    shapes = {"cross": (2, 4, 8, 5), "decoder": (2, 4, 8, 8)}  # (layer, head, query, key): 8 steps
     later = Pin("cross", queries=(8, 9), keys=(1,))
     with pytest.raises(DataError, match="no query 8: there are 8"):
         check_changes([later], shapes, model)
@@ -240,12 +241,17 @@ def test_a_row_of_the_new_translation_can_be_changed() -> None:
 
 
 def test_a_pin_with_words_is_accepted_even_if_the_translation_has_no_such_step() -> None:
-    named = Pin("cross", queries=(99,), keys=(1,), words=("책을", "book"))
-    explanation = explain(small_translator("transformer"), SENTENCE, target=TARGET, edit=named)
-    assert (
-        explanation.target.ids == explain(small_translator("transformer"), SENTENCE, target=TARGET).target.ids
-    )
-    assert change_to_json(named)["words"] == ["책을", "book"]
+    pin = Pin("cross", queries=(99,), keys=(1,), words=("책을", "book"))
+    explanation = explain(small_translator("transformer"), SENTENCE, target=TARGET, edit=pin)
+    plain = explain(small_translator("transformer"), SENTENCE, target=TARGET)
+    np.testing.assert_allclose(explanation.log_probs, plain.log_probs, atol=1e-4)  # the pin has no effect
+
+
+def test_a_change_in_json_has_the_key_words_only_if_it_has_words() -> None:
+    assert change_to_json(Pin("cross", queries=(9,), keys=(1,), words=("책을", "book")))["words"] == [
+        "책을",
+        "book",
+    ]
     assert "words" not in change_to_json(Pin("cross", queries=(9,), keys=(1,)))
 
 

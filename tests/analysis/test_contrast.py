@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 import torch
@@ -11,8 +13,13 @@ from jumok.analysis.expected_translation import contrast
 from jumok.analysis.explainer import explain
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError
+from jumok.pictures.reading import write_picture
 from jumok.types import END
-from support.random_translators import SENTENCE, SMALL_MODELS, small_translator
+from support.picture_files import half_bright
+from support.random_translators import SENTENCE, SMALL_MODELS, picture_translator, small_translator
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
@@ -30,13 +37,13 @@ def test_contrast_finds_the_first_different_step_and_the_effect_of_each_source_w
     assert tokens[0] != tokens[1]
 
     def log_probs_at_step(source: list[int]) -> torch.Tensor:
-        """The log-probability of every token after the common prefix, from one plain pass."""
+        """Return the log-probability of every token after the common prefix, from one plain pass."""
         with torch.inference_mode():
             states = translator.model(padded_batch([source], [ids[0][:step]]))
             return translator.model.output.log_probs(states)[0, step]
 
     def difference(log_probs: torch.Tensor) -> float:
-        """log p(own token) − log p(expected token)."""
+        """Return log p(own token) − log p(expected token)."""
         return float(log_probs[tokens[0]] - log_probs[tokens[1]])
 
     source = result.own.source
@@ -68,7 +75,7 @@ def test_a_prefix_of_the_models_own_translation_differs_at_its_end() -> None:
     shorter = translator.tokenizers.target.decode(own.target.ids[:2])
     result = contrast(translator, SENTENCE, shorter)
     assert result.step is not None
-    # The text of the two tokens may be split into other tokens. Then the translations differ before step 2.
+    # The tokenizer may split the text of the two tokens into other tokens, which may differ before step 2.
     assert result.step <= 2
     if result.step == 2:
         assert result.tokens()[1] == "</s>"
@@ -79,6 +86,14 @@ def test_source_words_have_no_effects_if_single_cells_are_changed() -> None:
     result = contrast(small_translator("transformer"), SENTENCE, "river", edit=paint)
     assert result.source_effects is None
     assert np.isfinite(result.preference)
+
+
+def test_patches_have_no_effects(tmp_path: Path) -> None:
+    path = tmp_path / "picture.png"
+    write_picture(path, half_bright("left", 1))
+    result = contrast(picture_translator(), str(path), "river")
+    assert result.step is not None
+    assert result.source_effects is None
 
 
 def test_an_empty_expected_translation_is_refused() -> None:

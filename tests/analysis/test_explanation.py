@@ -174,7 +174,7 @@ def test_the_first_of_several_alignments_is_the_models_own() -> None:
     first = explanation.alignments[0]
     assert (first.name, first.heads, first.shift) == ("read-out", ((1, 0), (0, 1)), 1)
     assert first.links == translator.align(SENTENCE, TARGET)
-    assert by_name["shifted"].shift == 0
+    assert by_name["shifted"].shift == 0  # the other shift than the model's own
     one_head = make_translator(SMALL_MODELS["transformer"], read_out=ReadOut(((1, 1),)))
     assert by_name["layer 1, head 1"].links == one_head.align(SENTENCE, TARGET)
     assert {"mean", "mean, shifted", "layer 0", "layer 1", "layer 0, head 0"} <= set(by_name)
@@ -227,8 +227,16 @@ def test_the_roll_out_goes_through_all_layers(name: str) -> None:
         np.testing.assert_allclose(whole.sum(axis=1), 1.0, atol=1e-6)
     else:
         np.testing.assert_allclose(decoder.sum(axis=1), 1.0, atol=1e-6)
-        with pytest.raises(UnsupportedError, match="a roll-out only in a decoder-only model"):
+        with pytest.raises(
+            UnsupportedError, match=r'only in a decoder-only model\. Use "encoder" or "decoder"'
+        ):
             explanation.roll_out("cross")
+
+
+def test_the_refusal_of_a_roll_out_names_only_sites_of_the_model() -> None:
+    explanation = explain(small_translator("luong"), SENTENCE, target=TARGET)
+    with pytest.raises(UnsupportedError, match=r"decoder-only model\. This model has no self-attention\."):
+        explanation.roll_out("cross")
 
 
 def test_a_model_without_attention_is_explained_by_its_search_alone() -> None:
@@ -324,10 +332,8 @@ def test_the_translation_of_the_engine_is_explained() -> None:
 
     Users see the translation of the converted model, so this translation is explained.
     """
-    exact, rounded = (
-        make_translator(SMALL_MODELS["transformer"]),
-        make_translator(SMALL_MODELS["transformer"]),
-    )
+    exact = make_translator(SMALL_MODELS["transformer"])
+    rounded = make_translator(SMALL_MODELS["transformer"])
     with torch.no_grad():
         for weight in rounded.model.parameters():
             weight.copy_((weight * 2).round() / 2)
@@ -340,6 +346,11 @@ def test_the_translation_of_the_engine_is_explained() -> None:
     assert explanation.text == expected
     assert explanation.search is None
     assert explanation.facts["written_by"] == "rounded"
-    given = explain(exact, SENTENCE, target=expected)
-    assert "written_by" not in given.facts
-    assert explain(exact, SENTENCE, options=ExplanationOptions(beam=3)).text != expected
+    with pytest.raises(UnsupportedError, match=r"no recorded search\..*ExplanationOptions"):
+        explanation.beam_attention(0, 0)
+    of_given_target = explain(exact, SENTENCE, target=expected)
+    assert "written_by" not in of_given_target.facts
+    # A beam chooses the search of torch, also if it is the same beam as in the search settings.
+    with_beam = explain(exact, SENTENCE, options=ExplanationOptions(beam=3))
+    assert with_beam.text != expected
+    assert with_beam.search is not None

@@ -59,11 +59,10 @@ def test_unpacked_weights_are_within_the_error_bound(weights: np.ndarray) -> Non
         lambda shape: numpy_strategies.arrays(np.float32, shape, elements=st.floats(0, 1, width=32))
     )
 )
-def test_weights_in_two_bytes_have_four_correct_decimals_and_can_be_read_without_the_second_byte(
-    weights: np.ndarray,
-) -> None:
+def test_a_second_byte_per_weight_makes_the_error_small_and_can_be_left_out(weights: np.ndarray) -> None:
     packed = json.loads(json.dumps(pack_weights(weights, four_decimals=True)))
-    assert np.all(np.abs(unpack_weights(packed) - weights) <= 2e-5)
+    # 1 / (255 · 254) is below 1.6e-5; the rest is for rounding in float32.
+    assert np.all(np.abs(unpack_weights(packed) - weights) <= 1.6e-5)
     one_byte = pack_weights(weights)
     assert {name: packed[name] for name in one_byte} == one_byte
 
@@ -75,7 +74,8 @@ def test_a_causal_map_is_stored_without_the_weights_above_the_diagonal() -> None
     assert len(base64.b64decode(packed["codes"])) == 2 * 3 * 21  # 1 + 2 + … + 6 weights per head
     np.testing.assert_allclose(unpack_weights(packed), weights, atol=1 / 255)
     codes = np.frombuffer(base64.b64decode(packed["codes"]), dtype=np.uint8)
-    assert codes[1] == round(255 * np.sqrt(weights[0, 0, 1, 0]))  # row after row, each up to the diagonal
+    # Code 0 is row 0, which has one weight. Row 1 begins with code 1.
+    assert codes[1] == round(255 * np.sqrt(weights[0, 0, 1, 0]))
 
 
 def test_nan_and_infinity_are_packed_as_zero() -> None:
@@ -145,7 +145,7 @@ def test_one_cell_per_site_is_stored_by_default() -> None:
         explanation.steps("cross", cell.layer, cell.head, cell.query, cell.key)["query"],
     )
     with pytest.raises(UnsupportedError, match="comes from a file"):
-        stored.steps("cross", 0, 0, 0, 0 if cell != Cell("cross", 0, 0, 0, 0) else 1)
+        stored.steps("cross", 0, 0, 0, 0 if cell != Cell("cross", 0, 0, 0, 0) else 1)  # not the stored cell
     chosen = explanation.with_steps([Cell("encoder", 1, 1, 0, 0)])
     assert [steps.cell for steps in chosen.cells] == [Cell("encoder", 1, 1, 0, 0)]
 
@@ -270,9 +270,9 @@ def test_every_damaged_npz_is_refused_with_a_data_error(tmp_path: Path) -> None:
     # The local header of the first entry has 30 bytes and its name; compressed data follow.
     data_start = whole.index(b".npy") + len(b".npy") + int.from_bytes(whole[28:30], "little")
     overwritten = whole[:data_start] + b"\xff" * 50 + whole[data_start + 50 :]
-    encrypted = bytearray(whole)
-    encrypted[whole.index(b"PK\x01\x02") + 8] |= 1  # a flag in the central directory
-    encrypted[6] |= 1  # and in the local header
+    encrypted = bytearray(whole)  # only its flags say that the first entry is encrypted
+    encrypted[whole.index(b"PK\x01\x02") + 8] |= 1  # in the central directory
+    encrypted[6] |= 1  # in the local header
     for damaged in (b"", one_array.getvalue(), whole[:-100], overwritten, bytes(encrypted)):
         path.write_bytes(damaged)
         with pytest.raises(DataError, match=r"not an explanation as \.npz"):
@@ -280,22 +280,22 @@ def test_every_damaged_npz_is_refused_with_a_data_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
-def test_the_format_documentation_names_every_key(name: str) -> None:
+def test_the_format_documentation_names_every_key_and_step(name: str) -> None:
     page = FORMAT_PAGE.read_text(encoding="utf-8")
     document = json.loads(explanation_to_json(explanation_with_all_fields(name)))
     objects = [document, document["facts"], document["source"], document["alignments"][0], document["search"]]
     objects += [document["search"]["steps"][0], document["before"], document["attention"]["cross"]]
     objects += [document["statistics"]["cross"], *document["changes"], *document["steps"]]
     objects += [document["steps"][0]["steps"][0]]
-    named = {key for object_ in objects for key in object_}
-    named |= {step["name"] for cell in document["steps"] for step in cell["steps"]}
-    assert {key for key in named if f"`{key}`" not in page} == set()
+    names = {key for object_ in objects for key in object_}
+    names |= {step["name"] for cell in document["steps"] for step in cell["steps"]}
+    assert {name for name in names if f"`{name}`" not in page} == set()
 
 
 def test_example_explanations_are_written(tmp_path: Path) -> None:
-    written = write_examples(tmp_path / "examples")
-    assert {path.stem for path in written} == {*SMALL_MODELS, "given", "changed"}
-    assert all(open_explanation(path).cells for path in written)
+    paths = write_examples(tmp_path / "examples")
+    assert {path.stem for path in paths} == {*SMALL_MODELS, "given", "changed"}
+    assert all(open_explanation(path).cells for path in paths)
 
 
 def test_unknown_suffixes_and_missing_folders_are_refused(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
-"""A head's profile over a corpus, and the scores of every sentence."""
+"""A head's profile over a corpus."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ import sacrebleu
 from jumok.analysis.changes import Silence
 from jumok.analysis.explainer import explain
 from jumok.analysis.head_profile import ALL_ON_SPECIAL, profile_head
-from jumok.analysis.sentence_scores import _count_repeats, score_sentences
 from jumok.errors import DataError
 from jumok.types import Alignment, Pair
 from support.random_translators import SMALL_MODELS, make_translator, small_translator
@@ -43,15 +40,15 @@ def test_a_profile_is_the_mean_over_explanations_of_each_pair(name: str, change:
     assert profile.strongest[0].source == PAIRS[int(np.argmin(effects))].source
     assert len(profile.strongest) == 2
     head = (change.layer, change.head)
-    entropies = [one.statistics[change.site].entropy[head] for one in plain]
+    entropies = [explanation.statistics[change.site].entropy[head] for explanation in plain]
     assert profile.entropy == pytest.approx(np.mean(entropies), abs=1e-5)
-    special = [one.statistics[change.site].on_special for one in plain]
+    special = [explanation.statistics[change.site].on_special for explanation in plain]
     assert profile.on_special == pytest.approx(
         np.mean([table[head] for table in special if table is not None])
     )
     with_head = [explain(translator, pair.source).text for pair in PAIRS]
     without = [explain(translator, pair.source, edit=change).text for pair in PAIRS]
-    assert profile.changed == sum(one != other for one, other in zip(with_head, without, strict=True))
+    assert profile.changed == sum(text != other for text, other in zip(with_head, without, strict=True))
     references = [[pair.target for pair in PAIRS]]
     expected = sacrebleu.corpus_bleu(without, references, force=True).score
     assert profile.bleu_without == pytest.approx(expected)
@@ -64,7 +61,7 @@ def test_the_offset_leaves_out_the_special_token_and_queries_that_attend_only_to
     profile = profile_head(translator, PAIRS[:1], Silence("decoder", 1, 0))
     offsets = []
     for query, row in enumerate(weights):
-        on_words = row[1:]
+        on_words = row[1:]  # key 0 is `<s>`
         if row[0] < ALL_ON_SPECIAL and on_words.sum() > 0:
             offsets.append((on_words * np.arange(1, len(row))).sum() / on_words.sum() - query)
     assert profile.offset == pytest.approx(np.mean(offsets), abs=1e-5)
@@ -78,37 +75,3 @@ def test_a_profile_needs_one_head_of_the_model_and_pairs() -> None:
         profile_head(translator, PAIRS, Silence("cross", 7, 0))
     with pytest.raises(DataError, match="short enough"):
         profile_head(translator, [], Silence("cross", 0, 0))
-
-
-@pytest.mark.parametrize("name", ["transformer", "luong", "decoder-only"])
-def test_every_sentence_has_its_scores(name: str) -> None:
-    translator = small_translator(name)
-    other = make_translator(SMALL_MODELS["post-norm"])
-    rows = score_sentences(translator, PAIRS, previous=other)
-    for pair, row in zip(PAIRS, rows, strict=True):
-        plain = explain(translator, pair.source)
-        assert row.hypothesis == plain.text
-        assert row.chrf == pytest.approx(sacrebleu.sentence_chrf(plain.text, [pair.target]).score)
-        given = explain(translator, pair.source, target=pair.target)
-        assert row.loss == pytest.approx(-given.log_prob / len(given.log_probs), abs=1e-4)
-        links = translator.align(pair.source, plain.text).sure
-        words = plain.source.words
-        missing = [word for i, word in enumerate(words) if i not in {source for source, _ in links}]
-        assert list(row.uncovered) == [word for word in missing if word.isalnum()]
-        before = sacrebleu.sentence_chrf(explain(other, pair.source).text, [pair.target]).score
-        assert row.change == pytest.approx(row.chrf - before)
-    assert score_sentences(translator, PAIRS[:1])[0].change is None
-
-
-def test_a_pair_that_is_too_long_has_no_loss() -> None:
-    translator = make_translator(SMALL_MODELS["transformer"], max_source_tokens=8)
-    [row] = score_sentences(translator, [replace(PAIRS[0], target="a river " * 9)])
-    assert row.loss is None
-
-
-@pytest.mark.parametrize(
-    ("words", "count"),
-    [("a b c", 0), ("a a b", 1), ("a b a b", 2), ("a b c a b d", 0), ("x a b a b a b", 4), ("", 0)],
-)
-def test_repeated_words_are_counted(words: str, count: int) -> None:
-    assert _count_repeats(words.split()) == count

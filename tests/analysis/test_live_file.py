@@ -77,7 +77,7 @@ def test_families_and_mechanisms_that_do_not_run_in_a_page_are_refused_by_name()
 def test_a_model_that_is_too_large_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     translator, settings = small_translator("transformer"), SMALL_MODELS["transformer"]
     parameters = sum(weight.numel() for weight in translator.model.parameters())
-    monkeypatch.setattr(live_file, "MAX_WEIGHT_BYTES", parameters)
+    monkeypatch.setattr(live_file, "MAX_WEIGHT_BYTES", parameters)  # one byte per weight: int8 fits
     with pytest.raises(UnsupportedError, match=r"too large for a page: .* With --quantization int8 it fits"):
         pack_model(translator, settings)
     pack_model(translator, settings, quantization="int8")

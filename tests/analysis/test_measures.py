@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 import torch
 
+from jumok.analysis.bound_model import BoundModel
+from jumok.analysis.change_edits import edit_from_changes
 from jumok.analysis.changes import Paint, Silence
 from jumok.analysis.cost import CostLimits
 from jumok.analysis.explainer import explain
@@ -39,7 +41,7 @@ every_small_model = pytest.mark.parametrize("name", SMALL_MODELS)
 
 
 def log_probs(explanation: LiveExplanation, source: list[int], target: list[int]) -> np.ndarray:
-    """The log-probability of each token of the target and of `</s>`, from one plain pass."""
+    """Return the log-probability of each token of the target and of `</s>`, from one plain pass."""
     model = explanation.bound_model.model
     with torch.inference_mode():
         states = model(padded_batch([source], [target]))[0]
@@ -59,6 +61,26 @@ def test_erasure_is_the_change_in_log_probability_when_the_word_is_deleted(name:
         rest = [id_ for id_, owner in zip(source.ids, source.word_of_token, strict=True) if owner != word]
         assert len(rest) < len(source.ids)
         np.testing.assert_allclose(erasure[:, word], log_probs(explanation, rest, target) - whole, atol=1e-4)
+
+
+@pytest.mark.parametrize("site", ["encoder", "decoder", "cross"])
+def test_erasure_under_a_silence_in_a_decoder_only_model_silences_the_same_site(site: Any) -> None:
+    """In a decoder-only model, targets follow sources, so a deleted word could move the targets."""
+    translator, silence = small_translator("decoder-only"), Silence(site)
+    explanation = explain(translator, SENTENCE, target=TARGET, edit=silence)
+    source, target = explanation.source, list(explanation.target.ids)
+    erasure = explanation.measures().erasure
+    assert erasure is not None
+
+    def silenced_log_probs(ids: list[int]) -> np.ndarray:
+        edit = edit_from_changes([silence], translator.model, source_length=len(ids) + 1)
+        log_probs_by_token = BoundModel(translator.model, ids, edit).log_probs(target)
+        return log_probs_by_token[torch.arange(len(target) + 1), torch.tensor([*target, END])].numpy()
+
+    whole = silenced_log_probs(list(source.ids))
+    for word in range(len(source.words)):
+        rest = [id_ for id_, owner in zip(source.ids, source.word_of_token, strict=True) if owner != word]
+        np.testing.assert_allclose(erasure[:, word], silenced_log_probs(rest) - whole, atol=1e-4)
 
 
 @contextlib.contextmanager
@@ -108,7 +130,7 @@ def test_value_norms_equal_the_norms_of_the_traced_values(name: str, cell: tuple
     if site == "cross" and name != "decoder-only":
         attention = blocks[layer].cross_attention
     width = len(steps["value"])
-    part = attention.out.weight[:, head * width : (head + 1) * width].detach().numpy()
+    part = attention.out.weight[:, head * width : (head + 1) * width].detach().numpy()  # W_O of this head
     norms = explanation.measures().value_norms[site]
     assert norms.shape == tuple(np.array(explanation.attention[site].weights.shape)[[0, 1, 3]])
     assert norms[layer, head, key] == pytest.approx(np.linalg.norm(part @ steps["value"]), rel=1e-4)
@@ -141,7 +163,7 @@ def test_measures_follow_a_change_and_erasure_is_missing_if_cells_are_changed() 
 @pytest.mark.parametrize("name", ["transformer", "post-norm", "decoder-only"])
 def test_the_last_layer_predicts_the_same_tokens_as_the_model(name: str) -> None:
     explanation = explain(small_translator(name), SENTENCE, target=TARGET).with_layer_predictions()
-    assert len(explanation.layers) == 3  # the input, and two layers
+    assert len(explanation.layers) == 3  # the input and two layers
     for step, candidates in enumerate(explanation.candidates):
         last = explanation.layers[-1][step]
         assert [token.id for token in last] == [token.id for token in candidates[: len(last)]]

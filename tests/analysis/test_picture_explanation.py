@@ -15,7 +15,7 @@ from jumok.analysis.explainer import explain
 from jumok.analysis.explanation_files import open_explanation, save_explanation
 from jumok.analysis.json_format import explanation_from_json, explanation_to_json
 from jumok.analysis.live_explanation import complete_explanation
-from jumok.errors import DataError
+from jumok.errors import DataError, UnsupportedError
 from jumok.pictures.reading import picture_data_url, read_picture, write_picture
 from support.picture_files import half_bright
 from support.random_translators import TARGET, picture_classifier, picture_translator
@@ -83,7 +83,7 @@ def test_distances_between_patches_are_measured_in_the_picture(picture: str) -> 
 def test_a_caption_has_a_search_effects_steps_and_changes(picture: str) -> None:
     complete = complete_explanation(explain(picture_translator(), picture))
     assert complete.search is not None
-    assert complete.search.attention.shape[1] == 16
+    assert complete.search.attention.shape[1] == 16  # 4 × 4 patches
     assert complete.statistics["cross"].effect.shape == (2, 2)
     for cell in complete.cells:
         weight = next(step.values for step in cell.steps if step.name == "weight")
@@ -112,6 +112,8 @@ def test_a_class_is_explained_with_its_roll_out(picture: str) -> None:
     shares = classifier.class_roll_out(picture).weights[0, 0, 0]
     np.testing.assert_allclose(explanation.roll_out("encoder")[0, 1:], shares, atol=1e-6)
     assert complete_explanation(explanation) is explanation
+    with pytest.raises(UnsupportedError, match="only for translators"):
+        explanation.steps("encoder", 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("suffix", [".json", ".npz"])

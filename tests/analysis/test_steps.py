@@ -37,7 +37,7 @@ def model_weight(explanation: Explanation, site: str, *index: int) -> float:
 
 
 def layer_output(translator: Translator, explanation: Explanation, site: str, layer: int) -> np.ndarray:
-    """Return the model's own output of an attention layer, (query, width): the input of the next sublayer."""
+    """Return the states (query, width) after an attention layer, from the input of the next sublayer."""
     model = translator.model
     if site == "encoder":
         following = model.encoder[layer].around_feed_forward
@@ -121,6 +121,7 @@ def test_the_steps_lead_through_the_feed_forward_network_to_the_written_token(na
     expected = narrow + network.narrow.bias.detach().numpy()
     np.testing.assert_allclose(steps["feed-forward output"], expected, atol=1e-4)
     assert steps["feed-forward hidden"].min() >= 0  # relu
+    # After self-attention, cross-attention comes first; with post-norm, a norm follows.
     if site == "cross" and name != "post-norm":
         after = steps["added"] + steps["feed-forward output"]
         np.testing.assert_allclose(steps["block output"], after, atol=1e-4)
@@ -168,8 +169,9 @@ def test_the_steps_of_a_decoder_only_model_lead_to_its_weights(cell: tuple) -> N
     explanation = explain(small_translator("decoder-only"), SENTENCE, target=TARGET)
     steps = explanation.steps(*cell)
     assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
-    source_length = len(explanation.source.ids) + 1
-    assert len(steps["weights"]) == source_length + len(explanation.target.ids) + 1
+    source_length = len(explanation.source.ids) + 1  # with `</s>`
+    target_length = len(explanation.target.ids) + 1  # with `<s>`
+    assert len(steps["weights"]) == source_length + target_length
     np.testing.assert_allclose(
         steps["query embedding"] + steps["query position"], steps["query input"], atol=1e-6
     )
@@ -204,7 +206,7 @@ def test_every_mechanism_shows_its_steps_in_a_recurrent_model(kind: str) -> None
 
 
 @pytest.mark.parametrize("name", ["transformer", "bahdanau", "decoder-only"])
-def test_steps_under_an_edit_have_the_weights_before_and_after_it(name: str) -> None:
+def test_steps_under_an_edit_have_the_weights_before_and_after_the_edit(name: str) -> None:
     translator = small_translator(name)
     paint = Paint("cross", 0, 0, query=2, key=1, weight=0.9)
     explanation = explain(translator, SENTENCE, target=TARGET, edit=paint)
@@ -230,7 +232,7 @@ def test_missing_cells_and_steps_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["transformer", "post-norm", "decoder-only", "luong"])
 def test_the_stored_example_of_a_site_has_a_weight_near_one_half(name: str) -> None:
-    """With a weight of almost 1, the steps from scores to weights would show nothing."""
+    """With a weight of almost 1, all other weights would be almost 0, and the steps would show little."""
     explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     for steps in explanation.with_steps().cells:
         site, weights = steps.cell.site, explanation.attention[steps.cell.site].weights

@@ -94,7 +94,9 @@ def make_model(name: str, settings: Any) -> tuple[Model, Batch]:
         for _ in range(2)
     )
     if name in ("captions", "classifier"):
-        pixels = numpy.random.default_rng(1).integers(0, 256, (4, len(GRID), GRID.values), dtype=numpy.uint8)
+        pixels = numpy.random.default_rng(1).integers(
+            0, 256, (4, len(GRID), GRID.values_per_patch), dtype=numpy.uint8
+        )
         batch = padded_batch(list(pixels), targets if name == "captions" else [[4], [5], [6], [4]])
         model = build_model(settings, **{**sizes, "source_vocab_size": 0, "shared": False}, grid=GRID)
         return model, batch if name == "captions" else class_batch(batch)

@@ -14,6 +14,7 @@ from jumok.analysis.trace import trace_cell
 from jumok.data.batching import padded_batch
 from jumok.inference.alignment.readout import default_read_out, last_layer_read_out
 from jumok.inference.teacher_forcing import next_log_probs, site_weights
+from jumok.models.decoder_only import DecoderOnly
 from jumok.types import END
 
 if TYPE_CHECKING:
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
     from jumok.types import ReadOut
 
 MAX_BATCH_TOKENS = 4096
-"""The maximum number of target tokens in one batch, including padding."""
+"""The maximum number of target tokens in one batch, including `</s>` and padding."""
 MAX_BATCH_WEIGHTS = 8_000_000
-"""The maximum number of attention weights in one batch. A batch of a single target may have more."""
+"""The maximum number of attention weights in one batch. A batch of a single target may exceed both limits."""
 
 
 @dataclass(frozen=True)
 class BoundModel:
-    """A model, a source, and an edit applied to all its attention.
+    """A model, a source, and an edit that is applied to all attention of the model.
 
     A source is token ids without `</s>`, or the patches of a picture, an array (patch, value) of bytes.
     If `limits` are given, the methods `weights`, `silencing_effects` and `erasing_effects` check the limits
@@ -55,11 +56,11 @@ class BoundModel:
 
     @property
     def source_length(self) -> int:
-        """The number of keys that a source has: its tokens and `</s>`, or its patches."""
+        """The number of keys of the source: its tokens and `</s>`, or its patches."""
         return len(self.source) + (not self.reads_picture)
 
     def default_read_out(self, layers: int, heads: int) -> ReadOut:
-        """Return the read-out to use if the model's card has none."""
+        """Return the read-out to use if none was chosen for the model when it was trained."""
         choose = last_layer_read_out if self.reads_picture else default_read_out
         return choose(layers, heads)
 
@@ -79,12 +80,12 @@ class BoundModel:
         return next_log_probs(self.model, self.source, target, edit=self.edit)
 
     def log_prob(self, target: Sequence[int], *, ended: bool = True) -> float:
-        """Return the log-probability of a whole target, with that of `</s>` if the target `ended`."""
+        """Return the log-probability of a whole target. If the target `ended`, its `</s>` is included."""
         [log_probs] = self._token_log_probs([target], self.edit, ended=ended)
         return float(log_probs.sum())
 
     def steps(self, target: Sequence[int], cell: Cell) -> CellSteps:
-        """Return the computation of one cell's weight, step by step."""
+        """Return the computation of one cell's weight and of what follows from the weight, step by step."""
         return trace_cell(self.model, self.source, target, cell, edit=self.edit)
 
     def silencing_effects(
@@ -111,7 +112,7 @@ class BoundModel:
         """Return, per entry of `erased`, how each log-probability changes when source tokens are deleted.
 
         An entry has the positions of the tokens that are deleted together. The array is (entry, step); the
-        last step is `</s>` if the target `ended`.
+        last step is `</s>` if the target `ended`. The source must be token ids: patches cannot be deleted.
         """
         self.check_cost([target] * len(erased))
         sources = [
@@ -119,11 +120,18 @@ class BoundModel:
             for positions in map(set, erased)
         ]
         [original_log_probs] = self._token_log_probs([target], self.edit, ended=ended)
+        # In a decoder-only model, targets follow the padded sources, and the edit was made for targets that
+        # begin at `source_length`. One more row, with the whole source, pads all sources to this length.
+        needs_whole_source = self.edit is not None and isinstance(self.model, DecoderOnly)
+        padding_rows = [self.source] * needs_whole_source
         effects: list[NDArray[numpy.float64]] = []
         for batch in self.batches([target] * len(erased)):
-            batch_sources = sources[len(effects) : len(effects) + len(batch)]
-            batch_log_probs = self._token_log_probs(batch, self.edit, ended=ended, sources=batch_sources)
-            effects.extend(log_probs - original_log_probs for log_probs in batch_log_probs)
+            batch_sources = [*sources[len(effects) : len(effects) + len(batch)], *padding_rows]
+            batch_targets = [*batch, *[target] * len(padding_rows)]
+            log_probs_by_row = self._token_log_probs(
+                batch_targets, self.edit, ended=ended, sources=batch_sources
+            )
+            effects.extend(log_probs - original_log_probs for log_probs in log_probs_by_row[: len(batch)])
         return numpy.stack(effects) if effects else numpy.zeros((0, len(original_log_probs)))
 
     @torch.inference_mode()
@@ -135,9 +143,10 @@ class BoundModel:
         ended: bool,
         sources: Sequence[Sequence[Any]] | None = None,
     ) -> list[NDArray[numpy.float64]]:
-        """Return the log-probabilities of each target's tokens, and of its `</s>` if it `ended`.
+        """Return the log-probabilities of each target's tokens, and of its `</s>` if the target `ended`.
 
-        To save memory, the output layer computes one target at a time.
+        Without `sources`, every target belongs to the source of this object. To save memory, the output layer
+        computes one target at a time.
         """
         states = self.model(padded_batch(sources or [self.source] * len(targets), targets), edit=edit)
         rows = []
@@ -150,9 +159,9 @@ class BoundModel:
         return rows
 
     def batches(self, targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
-        """Yield the targets in order, as many per batch as the limits `MAX_BATCH_…` allow."""
+        """Yield the targets in order, as many per batch as `MAX_BATCH_…` allow, and at least one."""
         max_length = max(map(len, targets), default=0)
-        weights = max(1, count_weights(self.model, len(self.source), max_length))  # 0 without attention
-        size = max(1, min(MAX_BATCH_TOKENS // (max_length + 1), MAX_BATCH_WEIGHTS // weights))
+        num_weights = count_weights(self.model, len(self.source), max_length)  # 0 without attention
+        size = max(1, min(MAX_BATCH_TOKENS // (max_length + 1), MAX_BATCH_WEIGHTS // max(1, num_weights)))
         for start in range(0, len(targets), size):
             yield targets[start : start + size]

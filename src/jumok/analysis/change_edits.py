@@ -32,7 +32,7 @@ MAX_STEPS = 10_001
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of a weights tensor (row, head, query, key) that belongs to one site."""
+    """The part of a weights tensor (row of the batch, head, query, key) that belongs to one site."""
 
     queries: slice
     keys: slice
@@ -46,7 +46,7 @@ class Window:
 
 @singledispatch
 def apply_change(change: Change, weights: Tensor, window: Window) -> None:
-    """Write the change into the weights of the selected heads, (row, head, query, key)."""
+    """Write the change into the weights of the selected heads, (row of the batch, head, query, key)."""
     raise NotImplementedError(type(change).__name__)
 
 
@@ -60,14 +60,14 @@ def _paint(change: Paint, weights: Tensor, window: Window) -> None:
     query = window.index_of(change.query)
     if query is None:
         return
-    row_weights = weights[:, :, query]  # (row, head, key)
+    query_weights = weights[:, :, query]  # (row of the batch, head, key)
     key = window.keys.start + change.key
-    total = row_weights.sum(dim=-1, keepdim=True)
-    row_weights[..., key] = 0.0
-    rest = row_weights.sum(dim=-1, keepdim=True)  # total − old weight is inexact if the rest is tiny
-    # If this key had all the weight, there is no rest to rescale: the row then sums to less.
-    row_weights *= (total - change.weight).clamp(min=0) / rest.clamp(min=1e-12)
-    row_weights[..., key] = change.weight
+    total = query_weights.sum(dim=-1, keepdim=True)
+    query_weights[..., key] = 0.0
+    rest = query_weights.sum(dim=-1, keepdim=True)  # `total` minus the old weight would be less exact
+    # If the other keys have no weight, nothing can be rescaled: the new sum is `change.weight`.
+    query_weights *= (total - change.weight).clamp(min=0) / rest.clamp(min=1e-12)
+    query_weights[..., key] = change.weight
 
 
 @apply_change.register(Pin)
@@ -77,16 +77,17 @@ def _pin(change: Pin, weights: Tensor, window: Window) -> None:
         query = window.index_of(index)
         if query is None:
             continue
-        row_weights = weights[:, :, query]  # (row, head, key)
-        shares = row_weights[..., keys]
-        key_total = shares.sum(dim=-1, keepdim=True)
-        shares = (shares / key_total.clamp(min=1e-12)).where(key_total > 1e-12, 1 / len(keys))
-        total = row_weights.sum(dim=-1, keepdim=True)
-        total = total.where(total > 0, 1.0)
-        row_weights[..., keys] = 0.0
-        # If these keys had all the weight, there is no rest to rescale: the row then sums to less.
-        row_weights *= total * (1 - change.weight) / row_weights.sum(dim=-1, keepdim=True).clamp(min=1e-12)
-        row_weights[..., keys] = shares * total * change.weight
+        query_weights = weights[:, :, query]  # (row of the batch, head, key)
+        old_weights = query_weights[..., keys]
+        key_total = old_weights.sum(dim=-1, keepdim=True)
+        shares = (old_weights / key_total.clamp(min=1e-12)).where(key_total > 1e-12, 1 / len(keys))
+        total = query_weights.sum(dim=-1, keepdim=True)
+        total = total.where(total > 0, 1.0)  # a query that attended to nothing gets weights that sum to 1
+        query_weights[..., keys] = 0.0
+        rest = query_weights.sum(dim=-1, keepdim=True)
+        # If the other keys have no weight, nothing can be rescaled: the new sum is `total * change.weight`.
+        query_weights *= total * (1 - change.weight) / rest.clamp(min=1e-12)
+        query_weights[..., keys] = shares * total * change.weight
 
 
 def check_changes(
@@ -96,11 +97,11 @@ def check_changes(
     *,
     translates: bool = False,
 ) -> None:
-    """Refuse changes that name an index outside the maps or a masked cell.
+    """Refuse changes that name an index outside the maps, or a key after the query in causal attention.
 
     `shapes` has the shape (layer, head, query, key) of the map of each site. With `translates`, the sentence
-    will be translated again with the changes, and the translation may get more steps. Call `check_rows` after
-    that translation.
+    may be translated again with the changes, and the new translation may have more steps. Then steps after
+    the end of the maps are accepted; call `check_rows` when the number of steps is known.
     """
     causal = ("encoder", "decoder") if isinstance(model, DecoderOnly) else ("decoder",)
     for change in changes:
@@ -115,7 +116,8 @@ def check_changes(
             [query for query in named_queries if queries_are_known or query not in range(MAX_STEPS)],
             queries,
         )
-        if not translates or change.site != "decoder":  # decoder: the causal mask limits keys, see below
+        # With new steps, "decoder" has new keys too. The causal mask limits them, see below.
+        if not translates or change.site != "decoder":
             by_axis["key"] = (list(named_keys), keys)
         for axis, (indices, count) in by_axis.items():
             _check_indices(change, axis, indices, count)
@@ -130,9 +132,9 @@ def check_changes(
 def check_rows(changes: Sequence[Change], num_steps: int) -> None:
     """Refuse changes that name a step after the end of the translation.
 
-    `num_steps` is the number of steps of the unchanged or of the changed translation: the larger number. A
-    change with `words` is accepted. A person chose such a change in a translation with other changes, which
-    may have had more steps. If the new translation does not have the step, the change has no effect.
+    `num_steps` is the number of steps of the longer translation, without or with the changes. A change with
+    `words` is always accepted, because a person chose it in a translation with other changes, which may have
+    had more steps. If the new translation lacks the step, the change has no effect.
     """
     for change in changes:
         if change.site != "encoder" and change.chosen_words is None:
@@ -149,7 +151,10 @@ def _check_indices(change: Change, axis: str, indices: Sequence[int | None], cou
 
 
 def edit_from_changes(changes: Sequence[Change], model: TranslationModel, source_length: int) -> Edit | None:
-    """Return the edit that makes these changes. `source_length` counts the source's `</s>`.
+    """Return the edit that makes these changes, or None if there are no changes.
+
+    `source_length` is the number of source columns of the batches that the edit will be used for: tokens with
+    `</s>` and padding, or patches. Only decoder-only models need it: there, targets follow the sources.
 
     Silences are applied last. So a silenced head stays silent even if one of its rows is painted or pinned.
     """
@@ -178,8 +183,8 @@ def silence_per_row(
 
     def edit(weights: Tensor, attention_site: AttentionSite, /) -> Tensor:
         edited = (weights if inner is None else inner(weights, attention_site)).clone()
-        for row, sentence in enumerate(attention_site.rows.tolist()):
-            site, heads = groups[sentence]
+        for row, group_index in enumerate(attention_site.rows.tolist()):
+            site, heads = groups[group_index]
             window = _window(site, model, source_length, attention_site, weights)
             if window is None:
                 continue
@@ -194,11 +199,12 @@ def silence_per_row(
 def _window(
     site: str, model: TranslationModel, source_length: int, attention_site: AttentionSite, weights: Tensor
 ) -> Window | None:
-    """Return the part of the weights of `attention_site` that belongs to `site`, or None."""
+    """Return the part of the weights of `attention_site` that belongs to `site`, or None if no part does."""
     queries, keys = weights.shape[-2:]
     offset = attention_site.query_offset
     if not isinstance(model, DecoderOnly):
         return Window(slice(0, queries), slice(0, keys), offset) if site == attention_site.name else None
+    # The one map of a decoder-only model: first the source positions, then the target positions.
     begin, end = (0, source_length) if site == "encoder" else (source_length, offset + queries)
     start = min(max(0, begin - offset), queries)
     stop = max(start, min(end - offset, queries))

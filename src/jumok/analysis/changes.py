@@ -3,10 +3,11 @@
 These classes are the schema of a change. Python code constructs them, and the server validates requests with
 them. `web/src/lib/changes.ts` has the same fields, which a test compares.
 
-Indices refer to the maps of an explanation. A row of the translation is a step of the search. Other changes
-may change the token of this step, so the page cannot always find the words of a change in the translation.
-Therefore `words` stores the words of the row and the column at the time when a person chose them. `words` is
-only for display.
+Indices refer to the maps of an explanation. A row of "decoder" and "cross" is a step of the translation.
+Other changes may change the token of this step, so the page cannot always find the words of a change in the
+translation. Therefore `words` stores the words of the row and the column at the time when a person chose
+them. `words` has no effect on attention. But a change without `words` is refused if the translation lacks the
+step (`change_edits.check_rows`).
 
 `change_edits.py` applies changes to a model. This module imports neither torch nor numpy, because it is used
 in the front end of the server, which runs no model.
@@ -32,7 +33,7 @@ Words = tuple[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_le
 
 
 def _require_kind(schema: dict[str, Any]) -> None:
-    """Make `kind` required in JSON; Python code need not pass it."""
+    """Make `kind` required in JSON. In Python it has a default."""
     schema["required"] = [*schema.get("required", []), "kind"]
 
 
@@ -68,7 +69,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Silence(Change):
-    """Set all weights to 0, so that the head, the layer or the whole site contributes nothing.
+    """Set all weights of the head, the layer or the whole site to 0, so that no value is read.
 
     Other changes cannot undo this, in any order of the changes.
     """
@@ -80,7 +81,7 @@ class Silence(Change):
 class Paint(Change):
     """Set one weight. The other weights of the row are rescaled so that the row keeps its sum.
 
-    If all other weights are 0, the sum of the row changes.
+    If all other weights are 0, or if `weight` is larger than the sum, the new sum is `weight`.
     """
 
     query: Index = field(kw_only=True)
@@ -106,10 +107,11 @@ class Paint(Change):
 
 @dataclass(frozen=True, slots=True)
 class Pin(Change):
-    """Give the share `weight` of the queries' attention to these keys together. Rescale other weights.
+    """Give the share `weight` of the queries' attention to these keys together. Rescale the other weights.
 
     The share is divided among the keys in proportion to their weights, or evenly if all are 0. With a share
-    of 1, the queries attend only to these keys. With a share of 0, they attend only to other keys.
+    of 1, the queries attend only to these keys. With a share of 0, they attend only to other keys. A query
+    that attended only to these keys keeps just the share, because there are no other weights to rescale.
     """
 
     queries: Indices = field(kw_only=True)
@@ -147,7 +149,7 @@ _ADAPTER: TypeAdapter[Silence | Paint | Pin] = TypeAdapter(AnyChange)
 
 
 def change_to_json(change: Change) -> dict[str, Any]:
-    """Return the change as plain JSON values: its kind and its fields, without `words` if it has none."""
+    """Return the change as plain JSON values: its kind and its fields. `words` is left out if it is None."""
     fields = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in asdict(change).items()

@@ -35,7 +35,10 @@ class CostLimits:
     """(Target tokens + 1 for `</s>`) · vocabulary size."""
 
     def check(self, model: TranslationModel, source_length: int, target_lengths: Sequence[int]) -> None:
-        """Refuse to compute the maps of these targets of one source if they are too large."""
+        """Refuse an explanation that needs one pass per target of one source, if it exceeds a limit.
+
+        The lengths do not include special tokens.
+        """
         longest = max(target_lengths, default=0)
         tokens = f"It has {source_length:,} source and {longest:,} target tokens."
         _check("attention weights", count_weights(model, source_length, longest), self.max_weights, tokens)
@@ -47,13 +50,16 @@ class CostLimits:
 
 
 def count_weights(model: TranslationModel, source_length: int, target_length: int) -> int:
-    """Return the number of weights in all maps of a pair. The lengths do not include special tokens."""
+    """Return the number of weights in all maps of a pair. The lengths do not include special tokens.
+
+    For a picture the number is slightly too large: `</s>` is counted, which a picture does not have.
+    """
     source, target = source_length + 1, target_length + 1
     cells = {"encoder": source * source, "decoder": target * target, "cross": target * source}
     return sum(heads * cells[site] for site, heads in _heads_per_site(model).items())
 
 
-_HEADS: WeakKeyDictionary[TranslationModel, dict[str, int]] = WeakKeyDictionary()
+_HEADS_BY_MODEL: WeakKeyDictionary[TranslationModel, dict[str, int]] = WeakKeyDictionary()
 
 
 def _heads_per_site(model: TranslationModel) -> dict[str, int]:
@@ -62,19 +68,20 @@ def _heads_per_site(model: TranslationModel) -> dict[str, int]:
     A model that reads pictures cannot read an empty source. For such a model, the pair is a black picture and
     an empty caption.
     """
-    if model not in _HEADS:
+    if model not in _HEADS_BY_MODEL:
         embedding = getattr(model, "source_embedding", None)
         source: Any = ()
         if isinstance(embedding, PatchEmbedding):
-            source = numpy.zeros((len(embedding.grid), embedding.grid.values), dtype=numpy.uint8)
+            source = numpy.zeros((len(embedding.grid), embedding.grid.values_per_patch), dtype=numpy.uint8)
         [weights] = site_weights(model, [source], [()])
-        _HEADS[model] = {site: array.shape[0] * array.shape[1] for site, array in weights.items()}
-    return _HEADS[model]
+        _HEADS_BY_MODEL[model] = {site: array.shape[0] * array.shape[1] for site, array in weights.items()}
+    return _HEADS_BY_MODEL[model]
 
 
-def _check(what: str, count: int, limit: int, why: str) -> None:
+def _check(counted: str, count: int, limit: int, lengths: str) -> None:
+    """Refuse a count above the limit. `counted` names what was counted, `lengths` is a sentence."""
     if count > limit:
         raise DataError(
-            f"This explanation would have {count:,} {what}; at most {limit:,} are allowed. {why} Give a "
-            "shorter sentence or translation."
+            f"This explanation would have {count:,} {counted}; at most {limit:,} are allowed. {lengths} "
+            "Give a shorter sentence or translation."
         )

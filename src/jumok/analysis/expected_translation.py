@@ -36,14 +36,14 @@ class Contrast:
     own: LiveExplanation
     expected: LiveExplanation
     step: int | None
-    """The first step at which the tokens differ; None if all are the same."""
+    """The first step at which the tokens differ; None if the translations are the same."""
     rank: int | None
-    """How many tokens were more probable at that step than the expected token."""
+    """How many tokens were more probable at `step` than the expected token; None if `step` is None."""
     source_effects: NDArray[np.float64] | None
-    """Per source word: by how much it raises log p(own token) − log p(expected token) at that step.
+    """Per source word: by how much it raises log p(own token) − log p(expected token) at `step`.
     If the number is positive, the word supports the model's own token. If it is negative, the word supports
-    the expected token. None if all tokens are the same, or if a change names single cells, because the
-    deletion of a word would shift the indices of these cells."""
+    the expected token. None if `step` is None, if a change names single cells, because the deletion of a word
+    would shift the indices of these cells, or if the source is a picture, which has no words."""
 
     @property
     def preference(self) -> float:
@@ -51,7 +51,10 @@ class Contrast:
         return self.own.log_prob - self.expected.log_prob
 
     def tokens(self) -> tuple[str, str]:
-        """Return the model's own token and the expected token of `step`, or `</s>` after the last token."""
+        """Return the model's own token and the expected token at `step`.
+
+        At the step after the last token of a translation, its token is `</s>`.
+        """
         if self.step is None:
             raise DataError("The translations do not differ: all their tokens are the same.")
         own, expected = (
@@ -68,11 +71,14 @@ def contrast(
     edit: Change | Sequence[Change] | Edit | None = None,
     limits: CostLimits | None = None,
 ) -> Contrast:
-    """Explain the model's own translation and an expected one, and find the first step where they differ."""
+    """Explain the model's own translation and an expected one, and find the first step where they differ.
+
+    If the texts are equal, `expected` of the result is the explanation of the model's own translation.
+    """
     if not expected.strip():
         raise DataError("Give the translation that you expected. Received: an empty text.")
     own = explain(translator, sentence, edit=edit, limits=limits)
-    if expected.strip() == own.text:  # the same text counts as equal, even if its tokens differ
+    if expected.strip() == own.text:  # equal, even if the tokenizer splits the text into other tokens
         return Contrast(own, own, None, None, None)
     expected_explanation = explain(translator, sentence, target=expected, edit=edit, limits=limits)
     own_ids, expected_ids = ((*explanation.target.ids, END) for explanation in (own, expected_explanation))
@@ -83,7 +89,7 @@ def contrast(
     log_probs = expected_explanation.bound_model.log_probs(expected_explanation.target.ids)[step]
     rank = int((log_probs > log_probs[expected_ids[step]]).sum())
     effects = None
-    if not any(change.named_indices()[0] for change in own.changes):
+    if own.picture is None and not any(change.named_indices()[0] for change in own.changes):
         erased = [own.source.tokens_of(word) for word in range(len(own.source.words))]
         own_effects, expected_effects = (
             explanation.bound_model.erasing_effects(explanation.target.ids, erased)[:, step]

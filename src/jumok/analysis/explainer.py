@@ -60,8 +60,9 @@ SYMMETRISATIONS: tuple[Symmetrisation, ...] = ("intersection", "grow-diagonal-fi
 class ExplanationOptions:
     """Options of the search and of the explanation.
 
-    If `beam` is None, the model's own beam is used. `candidates` is the number of next tokens that are stored
-    per step. With `gold`, each cross-attention head gets its alignment error.
+    If `beam` is None, the beam of the translator's search settings is used. `candidates` is the number of
+    next tokens that are stored per step. With `gold`, each cross-attention head gets its alignment error,
+    except for a picture.
     """
 
     beam: int | None = None
@@ -91,11 +92,15 @@ def explain(
     With a model that reads pictures, `sentence` is the path of a picture or a data: URL, and the translation
     is its caption.
 
-    `target` is explained instead of the model's own translation. A search begins with `prefix`, text or token
-    ids. `edit` changes attention: the tokens before the first step that it affects stay the same, and the
-    explanation also holds the unchanged translation, `before`. An empty list is no edit. With `limits`, maps
-    that would be too large are refused before they are computed. `on_partial` receives the best hypothesis
-    after each search step.
+    `target` is explained instead of the model's own translation. Without `target`, a search is recorded. It
+    begins with `prefix`, text or token ids. `on_partial` receives the text of the best hypothesis after each
+    step of the search, until this hypothesis is finished.
+
+    `edit` changes attention, and the explanation also holds the unchanged translation, `before`. The tokens
+    before the first step that a `Change` affects stay the same. An `Edit`, which is a function, may affect
+    all steps. An empty list is no edit. `on_partial` reports only the search under the edit.
+
+    With `limits`, maps that would be too large are refused before they are computed.
     """
     num_sentences = 1 if translator.reads_pictures else len(text_spans(sentence, translator.sentences))
     if target is None and num_sentences > 1:
@@ -111,14 +116,14 @@ def explain(
     explainer = _Explainer(translator, plan, target, options, limits)
     source = _Source.of(translator, sentence)
     explanation = explainer.explain(source, prefix, edit, on_partial)
-    is_plain = target is None and options.beam is None and not prefix and edit is None
-    if is_plain and translator.engine.name != TorchEngine.name:
+    is_users_translation = target is None and options.beam is None and not prefix and edit is None
+    if is_users_translation and translator.engine.name != TorchEngine.name:
         # Rounding in a converted model may lead to another translation. Users see the translation of the
-        # converted model, so it is explained instead.
+        # converted model, so this translation is explained instead.
         [translation] = translator.translate([sentence], **LINE_BY_LINE)
         if translation.text != explanation.text:
             # This text is explained like a given target, because its search was not recorded. `written_by`
-            # tells the page that the engine wrote the text, so that the page does not label it as given.
+            # tells the page that the engine wrote the text. Then the page does not label the text as given.
             explanation = replace(explainer, target=translation.text).explain(source, "", None, None)
             return replace(explanation, facts={**explanation.facts, "written_by": translator.engine.name})
     return explanation
@@ -154,14 +159,16 @@ class _Source:
     picture: PatchedPicture | None = None
 
     @classmethod
-    def of(cls, translator: Translator, text: str) -> _Source:
+    def of(cls, translator: Translator, sentence_or_path: str) -> _Source:
         tokenizer = translator.tokenizers.source
         if isinstance(tokenizer, PictureTokenizer):
-            patches = tokenizer.encode(text)
-            sentence = TokenizedSentence.from_patches(picture_name(text), tokenizer.tokens(patches))
+            path = sentence_or_path
+            patches = tokenizer.encode(path)
+            sentence = TokenizedSentence.from_patches(picture_name(path), tokenizer.tokens(patches))
             return cls(patches, sentence, PatchedPicture.from_patches(patches, tokenizer))
-        [ids] = map(tuple, translator.source_ids([text.strip()]))
-        return cls(ids, TokenizedSentence.from_ids(text.strip(), ids, tokenizer))
+        text = sentence_or_path.strip()
+        [ids] = map(tuple, translator.source_ids([text]))
+        return cls(ids, TokenizedSentence.from_ids(text, ids, tokenizer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +183,10 @@ class _Translation:
 
 @dataclass(frozen=True, slots=True)
 class _Explainer:
-    """The arguments that are the same for the translation before and after a change."""
+    """Explains a translation, and the translation before a change too if there is a change.
+
+    The fields are the arguments of `explain` that are the same for both translations.
+    """
 
     translator: Translator
     plan: SearchPlan
@@ -192,29 +202,29 @@ class _Explainer:
         on_partial: Callable[[str], None] | None,
     ) -> LiveExplanation:
         prefix_ids = self._prefix_ids(prefix)
-        unchanged = BoundModel(self.translator.model, source.tokens, limits=self.limits)
+        unchanged_model = BoundModel(self.translator.model, source.tokens, limits=self.limits)
         if edit is None:
-            translation = self._translate(unchanged, prefix_ids, on_partial)
-            return self._explanation(unchanged, source, translation, len(prefix_ids))
-        before = self._translate(unchanged, prefix_ids, None)
-        changes, model_edit = self._changes_and_edit(edit, unchanged, before.ids)
-        changed = replace(unchanged, edit=model_edit)
+            translation = self._translate(unchanged_model, prefix_ids, on_partial)
+            return self._explanation(unchanged_model, source, translation, len(prefix_ids))
+        before = self._translate(unchanged_model, prefix_ids, None)  # the translation before the change
+        changes, model_edit = self._changes_and_edit(edit, unchanged_model, before.ids)
+        changed_model = replace(unchanged_model, edit=model_edit)
         first_step = min((change.first_step for change in changes), default=0)
         prefix_ids = list(before.ids[:first_step]) if first_step > len(prefix_ids) else prefix_ids
-        translation = self._translate(changed, prefix_ids, on_partial)
+        translation = self._translate(changed_model, prefix_ids, on_partial)
         check_rows(changes, max(len(before.ids), len(translation.ids)) + 1)
         return self._explanation(
-            changed,
+            changed_model,
             source,
             translation,
             len(prefix_ids),
             changes=changes,
             before=BeforeChange(
                 self._tokenized_target(before.ids),
-                unchanged.log_prob(before.ids, ended=before.ended),
-                changed.log_prob(before.ids, ended=before.ended),
-                _token_log_probs(unchanged, before.ids),
-                _token_log_probs(changed, before.ids),
+                unchanged_model.log_prob(before.ids, ended=before.ended),
+                changed_model.log_prob(before.ids, ended=before.ended),
+                _token_log_probs(unchanged_model, before.ids),
+                _token_log_probs(changed_model, before.ids),
             ),
         )
 
@@ -226,16 +236,22 @@ class _Explainer:
         return list(prefix)
 
     def _changes_and_edit(
-        self, edit: Change | Sequence[Change] | Edit, unchanged: BoundModel, target: Sequence[int]
+        self,
+        edit: Change | Sequence[Change] | Edit,
+        unchanged_model: BoundModel,
+        target: Sequence[int],
     ) -> tuple[tuple[Change, ...], Edit | None]:
-        """Return the changes, checked against the model and the source, and the edit that makes them."""
+        """Return the changes, checked against the maps of `target`, and the edit that makes them.
+
+        If `edit` is a function, there are no changes.
+        """
         if not isinstance(edit, Change | Sequence):
             return (), edit
         changes = (edit,) if isinstance(edit, Change) else tuple(edit)
-        [weights] = unchanged.weights([target])
+        [weights] = unchanged_model.weights([target])
         shapes = {site: array.shape for site, array in weights.items()}
-        check_changes(changes, shapes, unchanged.model, translates=True)
-        return changes, edit_from_changes(changes, unchanged.model, unchanged.source_length)
+        check_changes(changes, shapes, unchanged_model.model, translates=True)
+        return changes, edit_from_changes(changes, unchanged_model.model, unchanged_model.source_length)
 
     def _translate(
         self,
@@ -342,12 +358,16 @@ def _patch_alignment(weights: NDArray[Any], word_of_token: Sequence[int]) -> Wor
     read_out = last_layer_read_out(*weights.shape[:2])
     rows = merge_to_words(picture_map(weights), word_of_token, range(weights.shape[3]))  # (word, patch)
     best_patches = enumerate(rows.argmax(axis=1))
+    # A row without a link is a word without tokens, or one of the tokens without a word after the words.
     links = frozenset((int(patch), word) for word, patch in best_patches if word in word_of_token)
     return WordAlignment("read-out", read_out.heads, read_out.shift, "argmax", Alignment(links))
 
 
 def _alignments(pair: AttendedPair, model_read_out: ReadOut | None) -> Iterator[WordAlignment]:
-    """Yield the word alignments of several read-outs, the model's own first."""
+    """Yield the word alignments of several read-outs, and two symmetrisations of the model's own read-out.
+
+    The first is the alignment of the model's own read-out.
+    """
     layers, heads = pair.weights.shape[:2]
     own_read_out = model_read_out or default_read_out(layers, heads)
     all_heads = tuple((layer, head) for layer in range(layers) for head in range(heads))

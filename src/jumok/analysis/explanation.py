@@ -47,7 +47,7 @@ class WordAlignment:
     name: str
     heads: tuple[tuple[int, int], ...]  # (layer, head) of the maps that are averaged
     shift: int  # as in `ReadOut`
-    method: str  # "argmax", "argmax in both directions", or the symmetrisation
+    method: str  # "argmax", "argmax in both directions", or the name of the symmetrisation
     links: Alignment
 
 
@@ -71,8 +71,8 @@ class BeforeChange:
     target: TokenizedSentence
     log_prob: float
     log_prob_changed: float
-    log_probs: tuple[float, ...] = ()  # per token and `</s>`; files of older versions have none
-    log_probs_changed: tuple[float, ...] = ()
+    log_probs: tuple[float, ...] = ()  # per token and `</s>`, without the changes
+    log_probs_changed: tuple[float, ...] = ()  # with the changes; files of older versions lack both
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +92,26 @@ class PatchedPicture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """One sentence, its translation, and what the model attended to while it wrote the translation.
+    """One sentence, its translation, and what the model attends to at each step of the translation.
 
-    All indices count from 0. `log_probs` and `candidates` have one entry per target step, `</s>` included.
-    If the source is a picture, the tokens and words of `source` are the labels of its patches
-    ("row,column"). A classifier has a class token before them, and its target is the name of the class,
-    produced in one step.
+    All indices count from 0. `log_probs` and `candidates` have one entry per target token and one for `</s>`,
+    even if the translation was cut before `</s>` (`ended`). If the source is a picture, the tokens and words
+    of `source` are the labels of its patches ("row,column"). A classifier has a class token before the
+    patches. Its target is the name of the class, produced in one step, without `</s>`.
     """
 
     source: TokenizedSentence
     target: TokenizedSentence
     attention: Mapping[str, AttentionMap]  # site → (layer, head, query, key)
-    log_probs: NDArray[np.float32]  # (step,) of the tokens that were produced
+    log_probs: NDArray[np.float32]  # (step,) of the tokens of `target`, and of `</s>`
     candidates: tuple[tuple[NextToken, ...], ...]  # per step, most probable first
     statistics: Mapping[str, HeadStatistics]
     group_effects: tuple[GroupEffect, ...] = ()  # of whole sites, of layers, of the read-out's heads
     alignments: tuple[WordAlignment, ...] = ()  # the model's own read-out first
-    search: SearchTree | None = None  # None if the translation was given
-    score: float | None = None  # by which the search ranked the translation
+    # None if the translation was given or written by another engine than torch, if the sentence is empty, and
+    # for a class.
+    search: SearchTree | None = None
+    score: float | None = None  # by which the search ranked the translation; None without a search
     ended: bool = True  # False if there is no `</s>`: cut at the maximum length, or a class
     # The number of initial tokens that the search did not choose, because they were given as a prefix or come
     # before the first step that a change affects.
@@ -118,7 +120,8 @@ class Explanation:
     before: BeforeChange | None = None
     cells: tuple[CellSteps, ...] = ()  # the cells whose steps are stored
     measured: Measures | None = None  # value norms, gradients and erasure
-    layers: tuple[tuple[tuple[NextToken, ...], ...], ...] = ()  # layer → step → its most probable tokens
+    # 0 for the input, n for the nth layer → step → its most probable tokens (`layer_predictions.py`)
+    layers: tuple[tuple[tuple[NextToken, ...], ...], ...] = ()
     picture: PatchedPicture | None = None  # the source, if it is not a sentence
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -128,7 +131,7 @@ class Explanation:
 
     @property
     def log_prob(self) -> float:
-        """The log-probability of the whole translation, forced tokens included."""
+        """The log-probability of the whole translation, including forced tokens, and `</s>` if `ended`."""
         return float(self.log_probs[: len(self.target.ids) + self.ended].sum())
 
     def words(self, site: str) -> AttentionMap:
@@ -139,15 +142,17 @@ class Explanation:
         """Return the attention roll-out through all layers down to the input, (query, key).
 
         In a decoder-only model, "encoder", "cross" and "decoder" are parts of one roll-out over source and
-        target: a target row sums to 1 over "cross" and "decoder" together. In all other models, "encoder" and
-        "decoder" each have a roll-out, whose rows sum to 1, and "cross" has no roll-out.
+        target: a target row sums to 1 over "cross" and "decoder" together. In other models, self-attention
+        ("encoder" and "decoder") has a roll-out, whose rows sum to 1, and "cross" has none.
         """
         if self.facts.get("family") != "decoder-only":
             weights = self.map_of(site).weights
             if site == "cross":
+                known = " or ".join(f'"{name}"' for name in self.attention if name != "cross")
                 raise UnsupportedError(
                     'A roll-out follows self-attention through the layers. Received: site "cross", which has '
-                    'a roll-out only in a decoder-only model. Use "encoder" or "decoder".'
+                    "a roll-out only in a decoder-only model. "
+                    f"{f'Use {known}.' if known else 'This model has no self-attention.'}"
                 )
             return roll_out(list(weights))
         encoder, decoder, cross = (self.map_of(name).weights for name in ("encoder", "decoder", "cross"))
@@ -162,14 +167,16 @@ class Explanation:
         """Return the stored computation of one weight and of the numbers that depend on it (`trace.py`).
 
         The steps go from the embeddings to the log-probability of the produced token. For a weight of the
-        encoder, they end with the output of its layer.
+        encoder, the steps end with the output of its layer.
         """
         stored = self.stored_steps(Cell(site, layer, head, query, key))
+        if stored is None and self.facts.get("family") == "encoder-only":
+            raise UnsupportedError("Steps are computed only for translators. Received: a class of a picture.")
         if stored is None:
             raise UnsupportedError(
-                "This explanation comes from a file, which does not hold the steps of this cell. It holds: "
-                f"{', '.join(str(steps.cell) for steps in self.cells) or 'none'}. Load the model and call "
-                "`jumok.explain` to compute others."
+                "This explanation comes from a file, which does not hold the steps of this cell. It holds the"
+                f" steps of: {', '.join(str(steps.cell) for steps in self.cells) or 'no cell'}. Load the "
+                "model and call `jumok.explain` to compute the steps of other cells."
             )
         return stored
 

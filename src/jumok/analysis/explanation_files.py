@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _DOCUMENT = "document"
 _SITE_PREFIX = "attention_"
 # Errors that numpy and zipfile raise for an empty file, a file of one array, and damaged bytes of an archive.
-_DAMAGED_NPZ = (
+_NPZ_ERRORS = (
     ValueError,
     KeyError,
     OSError,
@@ -49,15 +49,15 @@ _DAMAGED_NPZ = (
 def save_explanation(explanation: Explanation, path: str | Path) -> None:
     """Write an explanation in the format that the file name's suffix names.
 
-    A page of a live explanation gets effects, measures, steps and layer predictions too, because a stored
-    page cannot compute them.
+    A page (`.html`) of a live explanation also gets effects, measures, steps and layer predictions, because a
+    stored page cannot compute them.
     """
     path = Path(path)
     write_file(path, _WRITERS[_suffix(path, _WRITERS)](explanation))
 
 
 def open_explanation(path: str | Path) -> Explanation:
-    """Read a `.json` or `.npz` file that `save_explanation` wrote. This runs no code and needs no model."""
+    """Read a `.json` or `.npz` file that `save_explanation` wrote. No code of the file is run."""
     path = Path(path)
     read = _READERS[_suffix(path, _READERS)]
     try:
@@ -137,7 +137,7 @@ def _from_npz(data: bytes) -> Explanation:
                 for name in arrays.files
                 if name.startswith(_SITE_PREFIX)
             }
-    except _DAMAGED_NPZ as error:
+    except _NPZ_ERRORS as error:
         raise DataError(f"This is not an explanation as .npz: {type(error).__name__}: {error}.") from None
     return explanation_from_document(document, lambda _: maps)
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def model_facts(model: Model) -> dict[str, Any]:
-    """Return the number of parameters, the family, norm or cell, and the mechanism of each site by name."""
+    """Return the number of parameters, the family, the norm or the recurrent cell, and the mechanisms.
+
+    The mechanisms are names of the catalogue by site. Norm and mechanisms are read from the first layer,
+    because all layers have the same. Of an unknown kind of model only the number of parameters is returned.
+    """
     facts: dict[str, Any] = {"parameters": sum(weight.numel() for weight in model.parameters())}
     if isinstance(model, Transformer):
         encoder, decoder = model.encoder[0], model.decoder[0]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from jumok.types import Alignment, Pair
 
 
-BATCH_TOKENS = 256  # small, so that progress is reported often
+BATCH_TOKENS = 256  # source tokens per batch: few, so that progress is reported often
 ALL_ON_SPECIAL = 0.95
 """A query with at least this weight on the special token attends to no word, and has no offset."""
 
@@ -58,25 +58,32 @@ class HeadProfile:
     layer: int
     head: int
     sentences: int
+    """The number of sentence pairs that were measured."""
     offset: float
     """The mean of key position − query position over the attention to words, in tokens. In the decoder, 0 is
     the token that the step reads, and −1 is the token before it. NaN if the head attends to no word."""
     entropy: float
+    """The mean of −Σ α ln α over queries and sentences, as in `HeadStatistics`."""
     on_special: float
+    """The mean weight on the special token, as in `HeadStatistics`."""
     error: float | None
     """The alignment error of the head's argmax; None without gold alignments or for self-attention."""
     effect: float
     """The mean change in the log-probability of a target without the head."""
     bleu: float
+    """The BLEU of the translations by the unchanged model."""
     bleu_without: float
+    """The BLEU of the translations with the head silenced."""
     changed: int
     """How many translations change without the head."""
     strongest: tuple[AffectedSentence, ...]
-    """The sentences whose log-probability falls most without the head, from the largest fall down."""
+    """The pairs whose log-probability falls most without the head, the largest fall first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _EncodedPair:
+    """A pair, and the token ids of its sides."""
+
     pair: Pair
     source: list[int]
     target: list[int]
@@ -105,8 +112,8 @@ def profile_head(
 ) -> HeadProfile:
     """Return the profile of one head over sentence pairs. `change` silences this head.
 
-    `on_progress(done, total)` counts the passes over pairs and their translations. An exception that it
-    raises ends the work.
+    Pairs that are too long for the model are left out. `on_progress(done, total)` counts the passes over
+    pairs and their translations. An exception that it raises ends the work.
     """
     if change.layer is None or change.head is None:
         raise DataError(f"One head is measured at a time: name its layer and its head. Received: {change}.")
@@ -158,7 +165,7 @@ def profile_head(
 
 
 def _encode(translator: Translator, pairs: Sequence[Pair]) -> list[_EncodedPair]:
-    """Return the pairs that are short enough, as token ids."""
+    """Return the pairs that are short enough for the model, with the token ids of their sides."""
     max_tokens = translator.max_source_tokens
     ids = zip(
         translator.source_ids([pair.source for pair in pairs]),

@@ -16,28 +16,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HeadStatistics:
-    """Arrays (layer, head) for one site. Each number is a mean over the queries of a head."""
+    """Arrays (layer, head) for one site. The first three are means over the queries of a head."""
 
     entropy: NDArray[np.float32]
     """−Σ α ln α, in nats: 0 if a head attends to a single key, ln n if it attends equally to all n keys."""
     distance: NDArray[np.float32] | None
-    """Σ α |query position − key position|, in tokens. In the encoder of a picture, the distance between
-    patches in rows and columns (Dosovitskiy et al. 2021, figure 7). None from words to patches."""
+    """Σ α |query position − key position|, in tokens. In the encoder of a picture, the positions are rows and
+    columns of the grid, and |…| is the Euclidean distance (Dosovitskiy et al. 2021, figure 7). None
+    from words to patches."""
     on_special: NDArray[np.float32] | None
-    """The weight on the special token: `</s>` for "encoder" and "cross", `<s>` for "decoder". A picture has
-    none, except the class token of a classifier."""
+    """The weight on the special token: `</s>` for "encoder" and "cross", `<s>` for "decoder". If the keys are
+    patches, the weight on the class token, or None without a class token."""
     error: NDArray[np.float32] | None = None
     """The alignment error of each head's argmax; only for "cross", if a gold alignment was given."""
     effect: NDArray[np.float32] | None = None
-    """The change in the translation's log-probability when the head is silenced, if it was measured."""
+    """The change in the translation's log-probability when the head is silenced; None if not measured."""
     token_effect: NDArray[np.float32] | None = None
-    """The change per target step, (layer, head, step). Its sum over the steps is `effect`."""
+    """The same change at each target step, (layer, head, step). The sum over the steps is `effect`."""
 
 
 def head_statistics(attention: AttentionMap, picture: PatchedPicture | None = None) -> HeadStatistics:
     """Return the statistics of one map (layer, head, query, key), without `error` and effects.
 
-    `picture` is the source, if that is not a sentence.
+    `picture` is the source, if the source is not a sentence.
     """
     weights = attention.weights.astype(np.float64)
     queries, keys = weights.shape[2:]
@@ -52,7 +53,7 @@ def head_statistics(attention: AttentionMap, picture: PatchedPicture | None = No
     on_class = _mean(weights[..., 0]) if first_patch else None
     if attention.site == "cross":
         return HeadStatistics(entropy, None, on_class)
-    # (patch, row and column)
+    # Row and column of each patch, (patch, 2).
     positions = np.stack(np.divmod(np.arange(keys - first_patch), picture.columns), axis=1)
     distances = np.linalg.norm(positions[:, None] - positions, axis=-1)
     between_patches = weights[..., first_patch:, first_patch:]

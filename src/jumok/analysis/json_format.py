@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT, VERSION = "jumok-explanation", 2
-_DECIMALS = 5  # of a stored number
+_DECIMALS = 5  # of a number that is not packed as base64
 MAX_FOUR_DECIMAL_WEIGHTS = 100_000
 """If all maps together have at most this number of weights, a file stores weights to four decimals."""
 # Field of `Candidate`, in the order of its fields → key in JSON. The key "score" has the constrained
@@ -59,7 +59,7 @@ _STATISTICS = ("entropy", "distance", "on_special", "error", "effect")
 
 
 def explanation_to_json(explanation: Explanation) -> str:
-    """Return the explanation as JSON, with each weight in one byte, or in two if there are few weights."""
+    """Return the explanation as JSON. A weight is one byte before base64, or two if weights are few."""
     document = explanation_to_document(explanation)
     return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
@@ -168,7 +168,7 @@ _RENAMED_STEPS = {"turned key": "projected key", "place weights": "position weig
 
 
 def _upgrade(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document of version 1 with the names of version 2."""
+    """Return a document of version 1 with the names of version 2, but still with `"version": 1`."""
 
     def rename_keys(fields: Mapping[str, Any]) -> dict[str, Any]:
         return {_RENAMED_KEYS.get(name, name): value for name, value in fields.items()}
@@ -200,7 +200,7 @@ def _upgrade(document: dict[str, Any]) -> dict[str, Any]:
 
 def _explanation(document: dict[str, Any], weights: Mapping[str, NDArray[np.float32]]) -> Explanation:
     source, target = _read_sentence(document["source"]), _read_sentence(document["target"])
-    picture = _read_picture(document.get("picture"), source)  # files of earlier versions of jumok have none
+    picture = _read_picture(document.get("picture"), source)  # early files lack the key
     return Explanation(
         source=source,
         target=target,
@@ -210,7 +210,7 @@ def _explanation(document: dict[str, Any], weights: Mapping[str, NDArray[np.floa
         statistics={site: _read_statistics(tables) for site, tables in document["statistics"].items()},
         group_effects=tuple(
             GroupEffect(group["site"], _read_heads(group["heads"]), _float_or_nan(group["effect"]))
-            for group in document.get("group_effects", ())  # early files have none
+            for group in document.get("group_effects", ())  # early files lack the key
         ),
         alignments=tuple(_read_alignment(fields) for fields in document["alignments"]),
         search=None if document["search"] is None else _read_search(document["search"]),
@@ -220,7 +220,7 @@ def _explanation(document: dict[str, Any], weights: Mapping[str, NDArray[np.floa
         changes=tuple(change_from_json(change) for change in document["changes"]),
         before=None if document["before"] is None else _read_before(document["before"]),
         cells=tuple(_read_cell(cell) for cell in document["steps"]),
-        measured=_read_measures(document.get("measures")),  # early files have none
+        measured=_read_measures(document.get("measures")),  # early files lack the key
         layers=tuple(tuple(map(_read_tokens, layer)) for layer in document.get("layers", ())),
         picture=picture,
         facts=document["facts"],
@@ -312,7 +312,7 @@ def statistics_document(statistics: HeadStatistics) -> dict[str, Any]:
 
 
 def _read_statistics(tables: Mapping[str, Any]) -> HeadStatistics:
-    effect = tables.get("token_effect")  # early files have none
+    effect = tables.get("token_effect")  # early files lack the key
     numbers = {name: _read_numbers(tables[name]) for name in _STATISTICS}
     return HeadStatistics(**numbers, token_effect=None if effect is None else unpack_floats(effect))  # type: ignore[arg-type]
 
@@ -338,7 +338,7 @@ def _read_measures(fields: Mapping[str, Any] | None) -> Measures | None:
 
 
 def layers_to_document(layers: tuple[tuple[tuple[NextToken, ...], ...], ...]) -> list[Any]:
-    """Return the predictions of each layer at each step as plain JSON values."""
+    """Return the predictions of the input and of each layer at each step as plain JSON values."""
     return [[_tokens_document(step) for step in layer] for layer in layers]
 
 
@@ -388,7 +388,7 @@ def _read_cell(fields: Mapping[str, Any]) -> CellSteps:
 
 
 def _number(value: Any) -> Any:
-    """Round a float. NaN and infinity become null, because JSON does not have them."""
+    """Return a float rounded, or None if it is NaN or infinite, which JSON lacks. Return others unchanged."""
     if not isinstance(value, float):
         return value
     return round(value, _DECIMALS) if math.isfinite(value) else None

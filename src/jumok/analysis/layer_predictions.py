@@ -1,7 +1,8 @@
 """The most probable tokens of each layer of the decoder: the logit lens (nostalgebraist 2020).
 
-The state of a layer goes straight to the final norm and the output layer, as if no layer followed. Layer 0 is
-the embedded input of the step. The predictions of the last layer are those of the model.
+The state of a layer goes straight to the final norm and the output layer, as if no layer followed. The list
+of layers begins with the input: entry 0 predicts from the embedding that the step reads, entry n from the
+state after n layers. The predictions of the last entry are the predictions of the model.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
     from jumok.types import Batch
 
 
-CANDIDATES = 5
+CANDIDATES = 5  # tokens per layer and step
 
 
 @torch.inference_mode()
 def layer_predictions(
     bound_model: BoundModel, target: Sequence[int], tokenizer: AnyTokenizer
 ) -> tuple[tuple[tuple[NextToken, ...], ...], ...]:
-    """Return the most probable tokens of each layer at each step, best first: layer → step → tokens."""
+    """Return the most probable tokens of the input and of each layer at each step: layer → step → tokens."""
     model = bound_model.model
     bound_model.check_cost([target])
     batch = padded_batch([bound_model.source], [target]).to(model.device)
@@ -59,7 +60,7 @@ def layer_predictions(
 
 
 def _layer_states(model: TranslationModel, batch: Batch, probe: Probe) -> Iterator[Tensor]:
-    """Yield the states (step, width) of the input and after each layer, with the final norm."""
+    """Yield the states (step, width) before the first layer and after each layer, with the final norm."""
     if isinstance(model, DecoderOnly):
         states, source_length = joint_states(model, batch), batch.source.shape[1]
         allowed = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)

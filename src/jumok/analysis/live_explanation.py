@@ -27,14 +27,16 @@ if TYPE_CHECKING:
     from jumok.types import AttentionMap
 
     Heads = tuple[tuple[int, int], ...]
+    """(layer, head) of some heads of one site."""
 
 MAX_DISTANCE_FROM_HALF = 0.2
-"""An example cell has a weight of 0.5 ± this value, if its head has such a weight."""
+"""An example cell has a weight at most this far from 0.5, if any ordinary cell of the site has such a weight.
+Neither the query nor the key of an ordinary cell is a special token."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveExplanation(Explanation):
-    """An explanation with its model, which can compute more."""
+    """An explanation with its model, so that more can be computed."""
 
     bound_model: BoundModel = field(kw_only=True, repr=False)
     target_tokenizer: AnyTokenizer = field(kw_only=True, repr=False)
@@ -53,7 +55,8 @@ class LiveExplanation(Explanation):
         """Return the maps of the hypothesis that ends with this candidate of the search, from one pass."""
         if self.search is None:
             raise UnsupportedError(
-                "There was no search: the translation was given. Explain without `target`."
+                "This explanation has no recorded search. To record the search of torch, explain without "
+                "`target` and with `options=ExplanationOptions(beam=…)`."
             )
         ids = self.search.ids(step, index)
         path = self.search.path(step, index)
@@ -67,7 +70,7 @@ class LiveExplanation(Explanation):
         The first value has, per site, the change at every target step when one head is silenced, (layer,
         head, step). Its sum over the steps is the change for the whole translation. The second value has the
         change for the whole translation when a group of heads is silenced. There is one entry for each group
-        that the page averages.
+        of several heads that the page averages.
         """
         single_heads = [(site, (head,)) for site in self.attention for head in self._heads(site)]
         groups = self._head_groups()
@@ -120,7 +123,10 @@ class LiveExplanation(Explanation):
         return [(layer, head) for layer in range(layers) for head in range(heads)]
 
     def _head_groups(self) -> list[tuple[str, Heads]]:
-        """Return the groups of heads that the page averages: of a site, of a layer, of the read-out."""
+        """Return the groups of heads that the page averages: of a site, of a layer, of the read-out.
+
+        Groups of a single head are left out.
+        """
         groups: dict[tuple[str, Heads], None] = {}
         for site in self.attention:
             heads = self._heads(site)
@@ -132,18 +138,21 @@ class LiveExplanation(Explanation):
         return [group for group in groups if len(group[1]) > 1]
 
     def _example_cell(self, site: str) -> Cell:
-        """Return a cell whose weight is near 0.5: there, every step from scores to weights can be seen.
+        """Return a cell whose weight is near 0.5, where every step from scores to weights can be seen.
 
         For "cross", the cell is in the first head of the read-out; for other sites, in head 0 of layer 0. If
-        this head has no weight between 0.3 and 0.7, the cell may be in any head. Special tokens are avoided.
+        this head has no ordinary cell within `MAX_DISTANCE_FROM_HALF`, the cell may be in any head. A cell of
+        special tokens is returned only if the site has no other cells.
         """
         head = self.alignments[0].heads[0] if self.alignments and site == "cross" else (0, 0)
         distance = np.abs(self.map_of(site).weights - 0.5)  # (layer, head, query, key)
         queries, keys = distance.shape[2:]
         # The cell with the smallest distance is chosen. Cells of special tokens and of unwanted heads get a
         # penalty that is larger than any distance.
-        if (site != "encoder" or self.picture is None) and queries > 1:  # a patch is no special token
+        # The last query is `</s>`, except among patches.
+        if (site != "encoder" or self.picture is None) and queries > 1:
             distance[:, :, queries - 1] += 1
+        # The first key of "decoder" is `<s>`. The last key of other sites is `</s>`, except among patches.
         if site == "decoder" or self.picture is None:
             distance[..., 0 if site == "decoder" else keys - 1] += 1
         if distance[head].min() <= MAX_DISTANCE_FROM_HALF:
@@ -157,7 +166,8 @@ class LiveExplanation(Explanation):
 def complete_explanation(explanation: Explanation) -> Explanation:
     """Return a copy with effects, measures, steps and layer predictions, which a stored page cannot compute.
 
-    Existing values are kept. An explanation from a file is returned unchanged.
+    Existing values are kept. A picture gets no measures, a recurrent model no layer predictions. An
+    explanation without its model, from a file or of a class, is returned unchanged.
     """
     if not isinstance(explanation, LiveExplanation):
         return explanation

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 Quantization = Literal["float16", "int8"]
 QUANTIZATIONS: tuple[Quantization, ...] = ("float16", "int8")
 MAX_WEIGHT_BYTES = 24 * 2**20
-"""The maximum size of the weights before base64. In base64 they are a third larger."""
+"""The maximum size of the weights before base64, at the size of a matrix's weight: one byte in int8, two in
+float16. The few additional bytes of vectors and scales are not counted. Base64 makes all a third larger."""
 
 FORMAT, VERSION = "jumok-live-model", 1
 TRANSFORMER_MECHANISMS = ("scaled-dot",)
@@ -79,7 +80,8 @@ def model_page(
 ) -> str:
     """Return a page in which this model runs. `settings` is the section `model` of its recipe.
 
-    The page translates `sentence` when it opens. Raise if the engine cannot run the model.
+    The page translates `sentence` when the page opens. Raise an `UnsupportedError` if the engine of the page
+    cannot run the model, or if the model is too large.
     """
     packed = pack_model(translator, settings, quantization=quantization)
     models = [{"name": name, "facts": packed.description["facts"]}]
@@ -95,7 +97,7 @@ def pack_model(
 ) -> PackedModel:
     """Return the model with rounded weights.
 
-    Raise if the engine cannot run the model, or if it is too large.
+    Raise an `UnsupportedError` if the engine cannot run the model, or if the model is too large.
     """
     architecture = _architecture(settings)
     tokenizers = translator.tokenizers
@@ -220,15 +222,15 @@ class _StoredTensor:
     """One tensor as it is stored: a matrix in the precision of the file, a vector in single precision."""
 
     def __init__(self, tensor: Tensor, quantization: Quantization) -> None:
-        values = tensor.detach().cpu().float().numpy()
-        self.kind: str = "float32" if values.ndim < 2 else quantization
-        self.shape = values.shape
+        exact = tensor.detach().cpu().float().numpy()
+        self.kind: str = "float32" if exact.ndim < 2 else quantization
+        self.shape = exact.shape
         self.scales: NDArray[np.float32] | None = None
-        self.values: NDArray[Any] = values.astype("<f4")
+        self.values: NDArray[Any] = exact.astype("<f4")
         if self.kind == "float16":
-            self.values = values.astype("<f2")
+            self.values = exact.astype("<f2")
         elif self.kind == "int8":
-            rows = values.reshape(-1, values.shape[-1])
+            rows = exact.reshape(-1, exact.shape[-1])
             self.scales = (np.abs(rows).max(axis=1, initial=0.0) / _INT8_LEVELS).astype("<f4")
             divisors = np.where(self.scales > 0, self.scales, 1)[:, None]
             self.values = np.rint(rows / divisors).clip(-_INT8_LEVELS, _INT8_LEVELS).astype(np.int8)
@@ -242,7 +244,7 @@ class _StoredTensor:
 
 
 def _pack_tensors(weights: Mapping[str, Tensor], quantization: Quantization) -> tuple[dict[str, Any], bytes]:
-    """Return the offset, shape and type of each tensor, and all bytes. Tied tensors are stored only once."""
+    """Return name → offset, shape and type of a tensor, and all bytes. Tied tensors are stored only once."""
     distinct = {tensor.data_ptr(): tensor for tensor in weights.values()}
     _check_size(sum(tensor.numel() for tensor in distinct.values()), quantization)
     data = bytearray()
@@ -264,6 +266,7 @@ def _pack_tensors(weights: Mapping[str, Tensor], quantization: Quantization) -> 
 
 
 def _check_size(parameters: int, quantization: Quantization) -> None:
+    """Refuse a model that is too large. The size is that of its matrices (see `MAX_WEIGHT_BYTES`)."""
     bytes_per_weight = {"float16": 2, "int8": 1}
     size = parameters * bytes_per_weight[quantization]
     if size <= MAX_WEIGHT_BYTES:

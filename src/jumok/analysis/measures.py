@@ -4,9 +4,9 @@
     gradient   Σ_d x_d · ∂ log p(token) / ∂x_d                    gradient × input, Denil et al. 2014
     erasure    log p(token) without the word − log p(token)       Li et al. 2016, "Understanding … by erasure"
 
-The signs differ: a word that supports the written token has a positive gradient × input and a negative
+The signs differ: a word that supports the produced token has a positive gradient × input and a negative
 erasure. Minus gradient × input is the first-order estimate of the change in log p(token) if the embedding is
-set to 0. The page shows this estimate, so that both measures of a word that supports the token are below 0.
+set to 0. The page shows this estimate: with it, both measures of a word that supports the token are below 0.
 
 A large attention weight does not prove that a word matters. The vector that the head reads may be short (a
 small norm). The vector may not matter for the produced word (a small gradient). The model may get the same
@@ -49,12 +49,13 @@ class Measures:
     that the key adds to the output. In a recurrent model, f(x) is the state of the encoder."""
     gradient: Mapping[str, NDArray[np.float32]]
     """ "cross" → (step, source token and `</s>`), "decoder" → (step, `<s>` and target token): gradient ×
-    input of the log-probability of the produced token. The input is a token's embedding, without its
+    input of the log-probability of the produced token. The input is a token's scaled embedding, without its
     position. If the value is above 0, the input token supports the produced token, to first order."""
     erasure: NDArray[np.float32] | None
     """(step, source word): the change in the log-probability of the produced token when the word is deleted
-    from the sentence. If the value is below 0, the word supports the token. None if attention is changed at
-    single cells, because the deletion of a word would shift their indices."""
+    from the sentence. If the value is below 0, the word supports the token. None if a `Change` names single
+    cells, because the deletion of a word would shift their indices. (An `Edit` that is a function is applied
+    to the shortened sentences unchanged.)"""
 
 
 def measure(
@@ -90,6 +91,7 @@ def _attentions(model: TranslationModel) -> dict[str, list[MultiHead]]:
 
 @torch.inference_mode()
 def _value_norms(bound_model: BoundModel, target: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """Return `Measures.value_norms`."""
     model, batch = bound_model.model, padded_batch([bound_model.source], [target])
     if isinstance(model, Recurrent):
         if not model.has_cross_attention:
@@ -138,9 +140,9 @@ def _transformed_norms(attention: MultiHead, values: Tensor) -> Tensor:
 
 
 def _gradients(bound_model: BoundModel, target: Sequence[int]) -> dict[str, NDArray[np.float32]]:
-    """Return gradient × input.
+    """Return `Measures.gradient`.
 
-    Each row of a batch is for a different step, so one backward pass does many steps.
+    Each row of a batch is for a different step, so one backward pass computes many steps.
     """
     model, produced_ids = bound_model.model, [*target, END]
     inputs = {"cross": [*bound_model.source, END], "decoder": [BEGIN, *target]}

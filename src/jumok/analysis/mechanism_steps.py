@@ -1,6 +1,7 @@
 """The steps from a query and the keys to scores, for each mechanism that has its own steps.
 
-For all other mechanisms, only the scores, if there are scores, and the weights are shown.
+For all other mechanisms, only the scores are shown, if there are any. `trace.py` adds the weights and all
+further steps.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class HeadInputs:
     mechanism: Mechanism[Any]
     queries: Tensor  # (1, head, query, width)
     keys: Tensor  # (1, head, key, width), before the mechanism prepares them
-    memory: Any
+    memory: Any  # what the mechanism prepared from the keys and values
     head: int
     query: int
     key: int
@@ -72,7 +73,7 @@ def number(name: str, formula: str, value: Tensor | float) -> Step:
 
 
 def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
-    """Yield the steps from query and key to scores and mask. `weights` (query, key) are those of the head."""
+    """Yield the steps from query and key to scores and mask. `weights` is the head's map (query, key)."""
     for kind, mechanism_steps in _STEPS_OF_MECHANISM.items():
         if isinstance(inputs.mechanism, kind):
             yield from mechanism_steps(inputs)
@@ -119,7 +120,7 @@ def _additive(inputs: HeadInputs) -> Iterator[Step]:
     yield vector("query part", "W_q s", query)
     yield vector("key part", "W_k hᵢ", key)
     yield vector("hidden", "tanh(W_q s + W_k hᵢ)", torch.tanh(query + key))
-    yield vector("energy", "v", mechanism.score_vectors()[inputs.head])
+    yield vector("energy", "v", mechanism.score_vectors()[inputs.head])  # stored files have this name for v
 
 
 def _general(inputs: HeadInputs) -> Iterator[Step]:

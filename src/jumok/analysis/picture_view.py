@@ -40,7 +40,7 @@ def view_picture(
     if isinstance(model, PictureClassifier):
         if caption is not None:
             raise UnsupportedError(
-                "A classifier writes no caption, so there is none to explain. Leave it out."
+                "A classifier writes no caption, so no caption can be explained. Leave out `caption`."
             )
         tokenizer = model.picture_tokenizer
         [answer] = model.classify([path])
@@ -49,7 +49,9 @@ def view_picture(
     else:
         source = model.tokenizers.source
         if not isinstance(source, PictureTokenizer):
-            raise UnsupportedError("This model reads text. `jumok look MODEL SENTENCE` explains it.")
+            raise UnsupportedError(
+                "This model reads text, not pictures. `jumok look MODEL SENTENCE` explains a translation."
+            )
         tokenizer = source
         text = model.translate([path])[0].text if caption is None else caption
         attention = model.word_attention(path, text)

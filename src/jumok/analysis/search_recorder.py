@@ -48,7 +48,7 @@ class SearchRecorder:
             report.finished,
         )
         rows = list(zip(*(field[0].tolist() for field in fields), strict=True))  # one per candidate
-        # A row whose constrained log-probability is −∞ is padding.
+        # A row whose constrained log-probability (index 2) is −∞ is padding or a disallowed token.
         candidate_rows = {index: row for index, row in enumerate(rows) if row[2] > -numpy.inf}
         tokens = self._tokenizer.tokens([row[1] for row in candidate_rows.values()])
         candidates = tuple(
@@ -79,7 +79,7 @@ class SearchRecorder:
         return SearchTree(self._plan.beam, self._plan.length_penalty, tuple(self._steps))
 
     def _report_partial(self, step: int, candidates: tuple[Candidate, ...]) -> None:
-        """Report the text of the most probable candidate of each step, until such a candidate is finished."""
+        """Report the text of the step's most probable candidate, until such a candidate is finished."""
         if self._on_partial is None or not candidates:
             return
         self._on_partial(self._tokenizer.decode(self._tree().ids(step, 0)))
@@ -88,10 +88,10 @@ class SearchRecorder:
 
 
 def _with_attention(tree: SearchTree, bound_model: BoundModel, read_out: ReadOut | None) -> SearchTree:
-    """Add the cross-attention of each candidate that was not pruned: the mean of the read-out's heads.
+    """Return the tree with the cross-attention of each candidate that was not pruned.
 
-    The attention of a step depends only on the tokens before the step. So one pass over a prefix also gives
-    the attention for all its shorter prefixes.
+    The heads of the read-out are averaged. The attention of a step depends only on the tokens before the
+    step. So one pass over a prefix also gives the attention for all its shorter prefixes.
     """
     prefixes = {
         (step, index): tree.ids(step - 1, candidate.parent) if step else ()

@@ -22,11 +22,11 @@ class Candidate:
     parent: int  # index into the candidates of the step before, −1 at the first step
     id: int
     token: str
-    constrained_log_prob: float  # the sum by which a step compares candidates; the tokens of a prefix count 0
-    log_prob: float  # the model's own sum, the prefix included
+    constrained_log_prob: float  # sum by which a step compares candidates; tokens of a given prefix add 0
+    log_prob: float  # sum of the model's own log-probabilities, the prefix included
     kept: bool  # in the beam of the next step
     finished: bool
-    score: float | None = None  # `Hypothesis.score`, by which finished hypotheses are ranked
+    score: float | None = None  # `Hypothesis.score` of a finished hypothesis, else None
     attention_row: int = -1  # row of `SearchTree.attention` for its step; −1 if pruned or if there is none
 
 
@@ -52,7 +52,7 @@ class SearchTree:
         return self.steps[step][index]
 
     def path(self, step: int, index: int) -> tuple[tuple[int, int], ...]:
-        """Return the candidates, as (step, index), from the first step to this one."""
+        """Return (step, index) of this candidate and of its ancestors, the first step first."""
         path = []
         for depth in range(step, -1, -1):
             path.append((depth, index))

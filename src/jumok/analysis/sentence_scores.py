@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jumok.inference.translator import OnProgress, Translator
 
 
-MAX_REPEATED_WORDS = 4
+MAX_REPEATED_WORDS = 4  # length of the longest repetition that is looked for
 BLOCK_PAIRS = 8  # few, so that progress is reported often
 
 
@@ -32,9 +32,10 @@ class SentenceScore:
     loss: float | None
     """−log p of the reference in nats per token; None if the pair is too long for the model."""
     uncovered: tuple[str, ...]
-    """Source words to which no word of the translation is aligned, without punctuation and tags."""
+    """Source words to which no word of the translation is aligned, without punctuation and tags. Empty if the
+    model has no cross-attention."""
     repeats: int
-    """The number of words of the translation that repeat the words right before them."""
+    """The number of words of the translation that repeat the words right before them: 1 in "a b b"."""
     change: float | None
     """chrF − chrF of the previous model; None without a previous model."""
 
@@ -112,7 +113,7 @@ def _losses(translator: Translator, pairs: Sequence[Pair]) -> list[float | None]
 
 
 def _count_repeats(words: Sequence[str]) -> int:
-    """Count the words that belong to a repetition of up to `MAX_REPEATED_WORDS` words."""
+    """Count the words in sequences of up to `MAX_REPEATED_WORDS` words that follow the same sequence."""
     repeated: set[int] = set()
     for period in range(1, MAX_REPEATED_WORDS + 1):
         for start in range(period, len(words) - period + 1):

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TokenizedSentence:
-    """A sentence as text, as tokens without special tokens, and as words."""
+    """A sentence as text, as tokens without special tokens, and as words.
+
+    A picture has its patches as tokens and as words.
+    """
 
     text: str
     ids: tuple[int, ...]
@@ -34,7 +37,10 @@ class TokenizedSentence:
 
     @classmethod
     def from_patches(cls, name: str, labels: Sequence[str]) -> TokenizedSentence:
-        """Return a picture as a sentence: the label of each patch is a token and a word. It has no ids."""
+        """Return a picture as a sentence without ids: the label of each patch is a token and a word.
+
+        `name` is the text that stands for the picture, such as its file name.
+        """
         return cls(name, (), tuple(labels), tuple(labels), tuple(range(len(labels))))
 
     def tokens_of(self, word: int) -> tuple[int, ...]:
@@ -47,16 +53,17 @@ def word_map(
 ) -> AttentionMap:
     """Return a map between words, made from a map between tokens.
 
-    The columns of a word's tokens are summed, and the rows of a word's tokens are averaged, so rows still sum
-    to 1. Special tokens count as words. Tokens without a word come last. The patches of a picture are its
-    words.
+    The columns of a word's tokens are summed, and the rows of a word's tokens are averaged, so rows keep
+    their sum. Special tokens count as words. Tokens without a word come last. The patches of a picture are
+    its words.
     """
-    source_words = _group_by_word(source, starts_with_begin=False)
+    # Each group is the word index of each token, and the labels of the words.
+    source_group = _group_by_word(source, starts_with_begin=False)
     if picture:
-        source_words = [*source.word_of_token], source.words
+        source_group = [*source.word_of_token], source.words
     in_encoder, in_decoder = attention.site == "encoder", attention.site == "decoder"
-    queries, query_labels = source_words if in_encoder else _group_by_word(target, starts_with_begin=False)
-    keys, key_labels = _group_by_word(target, starts_with_begin=True) if in_decoder else source_words
+    queries, query_labels = source_group if in_encoder else _group_by_word(target, starts_with_begin=False)
+    keys, key_labels = _group_by_word(target, starts_with_begin=True) if in_decoder else source_group
     weights = merge_to_words(
         attention.weights,
         queries,
@@ -70,7 +77,10 @@ def word_map(
 def _group_by_word(
     sentence: TokenizedSentence, *, starts_with_begin: bool
 ) -> tuple[list[int], tuple[str, ...]]:
-    """Return the word index of each token, with special tokens counted as words, and all labels."""
+    """Return the word index of each token, and the labels of the rows or columns of the merged map.
+
+    A special token is added as a word: `<s>` before all words, or `</s>` after all words.
+    """
     tokens_without_word = tuple(
         token for token, word in zip(sentence.tokens, sentence.word_of_token, strict=True) if word == NO_WORD
     )

@@ -1,13 +1,12 @@
 """Recompute one attention weight from the model's parameters, and follow it to the produced token.
 
-The blocks below the layer of the weight are called as usual. In the layer of the weight, every step is
-computed separately:
+The other layers are called as usual. In the layer of the weight, every step is computed separately:
 
     embedding + position → states → query, key, value → scores → mask → softmax → Σ weight · value
       → heads side by side → W_O → add & norm → feed-forward → … → logits        Transformer, decoder-only
     s, h → scores → softmax → context → what predicts the next token → logits    recurrent
 
-A cell of the encoder is followed to the output of its block.
+A cell of the encoder is followed only to the output of its block.
 """
 
 from __future__ import annotations
@@ -57,7 +56,10 @@ class AttentionCall:
     layer: int = 0
 
     def project(self, projection: str, states: Tensor) -> Tensor:
-        """Return the queries, keys or values of every head, (1, head, length, width)."""
+        """Return the queries, keys or values of every head, (1, head, length, width).
+
+        `projection` is "query", "key" or "value". An attention without heads counts as one head.
+        """
         if not isinstance(self.attention, MultiHead):
             return states[:, None]
         module: torch.nn.Linear = getattr(self.attention, projection)
@@ -96,7 +98,7 @@ class AttentionCall:
         steps.append(over_keys("weights", "α", row))
         if self.edit is not None:
             weights, contexts = self._attend(inputs, self.edit)
-            if not torch.equal(row, weights[self.query]):  # the changes may be of other heads or queries
+            if not torch.equal(row, weights[self.query]):  # the edit may change only other heads or queries
                 steps.append(over_keys("edited weights", "α after the edit", weights[self.query]))
             row = weights[self.query]
         steps.append(number("weight", "αᵢ", row[self.key]))
@@ -105,7 +107,10 @@ class AttentionCall:
         return steps, contexts
 
     def _attend(self, inputs: HeadInputs, edit: Edit | None) -> tuple[Tensor, Tensor]:
-        """Return the weights (query, key) of the traced head, and the contexts (head, width) of the query."""
+        """Return the weights (query, key) of the traced head, and all heads' contexts of the traced query.
+
+        The contexts are (head, width).
+        """
         rows = torch.zeros(1, dtype=torch.int64, device=inputs.queries.device)
         weight_edit = bind_edit(edit, site=self.site, layer=self.layer, rows=rows)
         call = Call(query_offset=self.query_offset, edit=weight_edit, need_weights=True, bias=inputs.bias)
@@ -118,7 +123,10 @@ class AttentionCall:
 def trace_cell(
     model: TranslationModel, source: Sequence[int], target: Sequence[int], cell: Cell, *, edit: Edit | None
 ) -> CellSteps:
-    """Return the steps of one cell. `source` and `target` are token ids without special tokens."""
+    """Return the steps of one cell.
+
+    `source` and `target` are token ids without special tokens. A source may also be the patches of a picture.
+    """
     batch = padded_batch([source], [target]).to(model.device)
     if isinstance(model, Transformer):
         return CellSteps(cell, tuple(_transformer(model, batch, cell, edit)))
@@ -134,11 +142,12 @@ def trace_cell(
 def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None) -> Iterator[Step]:
     probe = _probe(edit, model)
     target = _target(batch)
-    query_ids = batch.source if cell.site == "encoder" else target
-    key_ids = target if cell.site == "decoder" else batch.source
-    embeddings = (model.source_embedding, model.target_embedding)  # index 0 is False, index 1 is True
-    yield from _embedding_steps("query", embeddings[query_ids is target], query_ids, cell.query)
-    yield from _embedding_steps("key", embeddings[key_ids is target], key_ids, cell.key)
+    source_input = (model.source_embedding, batch.source)
+    target_input = (model.target_embedding, target)
+    query_input = source_input if cell.site == "encoder" else target_input
+    key_input = target_input if cell.site == "decoder" else source_input
+    yield from _embedding_steps("query", *query_input, cell.query)
+    yield from _embedding_steps("key", *key_input, cell.key)
 
     allowed = padding_mask(batch.source_lengths, batch.source.shape[1])
     states = model.source_embedding(batch.source)
@@ -225,6 +234,11 @@ def joint_states(model: DecoderOnly, batch: Batch) -> Tensor:
 def _embedding_steps(
     name: str, table: Embedding | PatchEmbedding, tokens: Tensor, index: int, *, position: int | None = None
 ) -> Iterator[Step]:
+    """Yield the steps of the embedding of the token in column `index`.
+
+    `position` is its position, which is `index` by default. In a decoder-only model, the positions of the
+    target continue those of the source.
+    """
     position = index if position is None else position
     if isinstance(table, PatchEmbedding):
         token_vector = table.project(tokens)[0, index]
@@ -347,7 +361,7 @@ def _feed_forward_steps(
 ) -> Iterator[Step]:
     """Yield the steps of the feed-forward network of a block, and the block's output."""
     projected = network.widen(inputs[0, query])
-    hidden = ACTIVATIONS[network.activation](projected.clone())
+    hidden = ACTIVATIONS[network.activation](projected.clone())  # relu changes its input
     yield vector("feed-forward hidden", f"{network.activation}(x W₁ + b₁)", hidden)
     yield vector("feed-forward output", "hidden · W₂ + b₂", network.narrow(hidden))
     yield vector("block output", "the layer's output at the query", block_output[0, query])
@@ -365,7 +379,10 @@ def _output_steps(output: OutputLayer, state: Tensor, batch: Batch, query: int) 
 
 
 def _probe(edit: Edit | None, model: TranslationModel) -> Probe:
-    """Return a probe that collects weights, so that results are exactly the same as for the maps."""
+    """Return a probe for one pair that collects weights.
+
+    The weights are not used. But layers that collect weights compute exactly as they do for the maps.
+    """
     rows = torch.zeros(1, dtype=torch.int64, device=model.device)
     return Probe(rows=rows, edit=edit, collect_weights=True)
 

@@ -34,14 +34,14 @@ class PatchEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.grid = grid
-        self.weight = nn.Parameter(torch.empty(width, grid.values))  # E of the paper, transposed
+        self.weight = nn.Parameter(torch.empty(width, grid.values_per_patch))  # E of the paper, transposed
         self.bias = nn.Parameter(torch.zeros(width))
         self.class_vector = nn.Parameter(torch.empty(width)) if class_token else None
         self.positions = positions
         self.dropout = Dropout(dropout)
         # Pixel values have a root mean square of about ½. With this initialisation, projected patches have a
         # root mean square of about 1, which is close to that of sinusoidal positions.
-        nn.init.normal_(self.weight, std=2 * grid.values**-0.5)
+        nn.init.normal_(self.weight, std=2 * grid.values_per_patch**-0.5)
         if self.class_vector is not None:
             nn.init.normal_(self.class_vector)
 

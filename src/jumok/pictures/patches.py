@@ -28,7 +28,7 @@ def cut_patches(picture: NDArray[np.uint8], patch_size: int) -> NDArray[np.uint8
 
 def join_patches(patches: NDArray[np.uint8], grid: PatchGrid, *, channels: int) -> NDArray[np.uint8]:
     """Return the picture (height, width, channel) that was cut into these square patches."""
-    side = round((grid.values / channels) ** 0.5)
+    side = round((grid.values_per_patch / channels) ** 0.5)
     tiles = patches.reshape(grid.rows, grid.columns, side, side, channels).transpose(0, 2, 1, 3, 4)
     return np.ascontiguousarray(tiles).reshape(grid.rows * side, grid.columns * side, channels)
 
