@@ -295,7 +295,7 @@ def _choose_engine(
     """
     try:
         require_ctranslate2()
-        if stored.converted is None:
+        if stored.converted_files is None:
             private_folder("engines", make=True)  # raises an error if the cache cannot be used
         check_conversion(stored)
         return _converted_engine(stored, tokenizers, model, options)
