@@ -371,7 +371,7 @@ TEST_OF_FAULT: dict[str, str] = {
     # Attempts 2, 14, 15, 20 and `check swapped.en-ko.tsv`.
     "B5": "tests/cli/test_cli_newcomer.py::test_an_attempt_gives_its_exit_code_and_texts",
     "B6": "tests/server/test_serve_workers.py::"
-    "test_a_port_that_another_server_took_while_it_loads_is_reported_at_once",
+    "test_a_port_of_a_server_that_is_still_loading_models_is_reported_at_once",
     "B7": "tests/cli/test_cli_display.py::test_a_narrow_terminal_shows_the_bar_and_fewer_facts",
     "B8": "tests/cli/test_cli_translate.py::test_the_time_left_is_computed_from_all_lines_so_far",
     "C1": "tests/data/test_measured_points.py::test_the_points_with_the_nearest_numbers_of_pairs_come_first",
