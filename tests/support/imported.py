@@ -1,4 +1,7 @@
-"""Import a package, and compare the imported model with the numbers of the toolkit that made the package."""
+"""Import a package, and compare the imported model with the numbers of the toolkit that made the package.
+
+`learned_positions_model` makes a model that can be exported for such a toolkit.
+"""
 
 from __future__ import annotations
 

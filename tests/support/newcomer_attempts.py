@@ -1,4 +1,4 @@
-"""The commands that a new user tried, as tables with the exit code and the texts of the output.
+"""Commands that a new user tried, or may try, as tables with the exit code and the texts of the output.
 
 A review made 156 attempts, and the numbers below are those of the review. The number 0 stands for attempts
 that were added later. Every attempt is in one of three tables. `test_cli_newcomer.py` calls the commands in
@@ -23,7 +23,7 @@ class Attempt(NamedTuple):
     expected_texts: tuple[str, ...] = ()  # texts that the output must contain
     forbidden_texts: tuple[str, ...] = ()  # texts that the output must not contain
     stdin: bytes = b""
-    slow: bool = False
+    slow: bool = False  # whether the attempt is marked as a slow test
 
 
 class ShellAttempt(NamedTuple):
@@ -209,6 +209,7 @@ TRAINING = [
     Attempt(0, "finish RUN", 2, ("is not a run folder",)),
     Attempt(0, "finish MODEL", 2, ("is not a run folder",)),
 ]
+# Attempts with a trained model, and a few others. Most of them translate.
 TRANSLATING = [
     Attempt(34, "translate MODEL", 0),
     Attempt(35, "translate MODEL", 0, stdin=b"\n\n\n"),
