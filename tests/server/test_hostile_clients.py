@@ -77,7 +77,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_sent(shared_server: Runni
 def test_a_client_that_sends_all_of_a_large_body_before_reading_gets_the_error(
     shared_server: RunningServer, path: str
 ) -> None:
-    for _ in range(3):  # a fault here would show in some of the requests only
+    for _ in range(3):  # if the connection were reset, only some responses would be lost
         answer = shared_server.request("POST", path, b"x" * 6_000_000, JSON)
         assert answer.status == (413 if path == "/translate" else 404)
     assert answer.json["error"]

@@ -532,7 +532,7 @@ def test_one_worker_stays_free_for_other_clients_until_a_long_request_ends() -> 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
         greedy = open_request(queue, "greedy", seconds=6)
-        queue._subtract_work(greedy, 5.8)
+        queue._subtract_work(greedy, 5.8)  # 0.2 seconds are left
         queue.add(pending_sentences(greedy, *[SENTENCE] * 20))
         open_request(queue, "modest", seconds=0.01)
         assert len(pending_items(await queue.take())) <= 2

@@ -134,8 +134,9 @@ def test_words_are_tinted_by_their_probability_unless_tinting_is_switched_off(
     [answer] = server.post("/v1/translate", request).json["translations"]
     for index, word in enumerate(answer["words"]):
         probability = word["probability"]
-        step = next((step for step, minimum in enumerate((0.75, 0.5, 0.25)) if probability >= minimum), 3)
-        expect(page.locator("#result .word").nth(index)).to_have_class(re.compile(rf"\btint-{step}\b"))
+        # Tint 0 is for the most probable words, tint 3 for the least probable words.
+        tint = next((tint for tint, minimum in enumerate((0.75, 0.5, 0.25)) if probability >= minimum), 3)
+        expect(page.locator("#result .word").nth(index)).to_have_class(re.compile(rf"\btint-{tint}\b"))
     expect(page.locator("#tint-legend")).to_contain_text("no measure of quality")
     page.uncheck("#tint")
     expect(page.locator("#result")).not_to_have_class(re.compile("tinted"))

@@ -226,7 +226,7 @@ def test_a_form_of_another_page_is_refused(server: ViewerServer) -> None:
     [
         (str(VIEWER_LIMITS.max_body_bytes + 1), 413),
         ("9" * 18, 413),
-        ("9" * 30, 400),
+        ("9" * 30, 400),  # does not fit into 64 bits, so the parser refuses it
         ("-1", 400),
         ("x", 400),
         ("٣", 400),  # the Arabic digit 3

@@ -113,9 +113,9 @@ def tokenizers(kind: str = "unigram", *, byte_fallback: bool = True, shared: boo
 def translator(name: str) -> Translator:
     """Return the translator of a name in `MODELS`, with random weights.
 
-    The initial weights are scaled by factors that were found by trial, so that hypotheses differ, but
-    attention is not saturated. Saturated attention could make hypotheses equally good, and then rounding
-    would decide between them.
+    The initial weights are scaled (by 1.3, in one model by 0.8) so that hypotheses differ, but attention is
+    not saturated. Saturated attention could make hypotheses equally good, and then rounding would decide
+    between them.
     """
     torch.manual_seed(7)
     pair = tokenizers(shared=name != "relative-bias")
