@@ -18,8 +18,8 @@ class Attempt(NamedTuple):
     """A command that is called in the process of the tests."""
 
     number: int  # in the review, or 0 if the attempt was added later
-    # The arguments of `jumok`. MODEL, RECURRENT, RUN and DAMAGED:… are replaced by paths. The fixture `folder` of
-    # test_cli_newcomer.py makes the other files and folders.
+    # The arguments of `jumok`. MODEL, RECURRENT, RUN and DAMAGED:… are replaced by paths. The fixture
+    # `folder` of test_cli_newcomer.py makes the other files and folders.
     command: str
     code: int  # the exit code
     expected_texts: tuple[str, ...] = ()  # texts that the output must contain
