@@ -303,4 +303,4 @@ def test_an_unreadable_empty_or_short_keys_file_is_refused(tmp_path: Path) -> No
     path.write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(DataError, match="0 keys"):
         read_api_keys(path)
-    assert not ApiKeys()  # without keys, everyone may use the server
+    assert not ApiKeys()
