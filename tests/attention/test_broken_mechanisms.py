@@ -15,8 +15,8 @@ from torch import nn
 
 from jumok.attention import Attended, LinearAttention, MultiHead, ScaledDot, Supports, masked_softmax
 from jumok.errors import UnsupportedError
-from support.attention_costs import largest_step_tensor
 from support.contract_checks import CHECKS, WIDTH, Case, Subject
+from support.mechanism_checks import largest_step_tensor_size
 
 TYPICAL = Case(batch=3, heads=2, queries=4, keys=5, density=0.6, seed=1)
 
@@ -395,5 +395,5 @@ def test_sums_recomputed_at_every_step_are_caught_by_their_cost():
     for check in CHECKS:
         check(make_subject(RecomputesSums), TYPICAL)
     sound, broken = LinearAttention(causal=True), RecomputesSums(causal=True)
-    assert largest_step_tensor(sound, 100) == largest_step_tensor(sound, 10)
-    assert largest_step_tensor(broken, 100) > largest_step_tensor(broken, 10)
+    assert largest_step_tensor_size(sound, 100) == largest_step_tensor_size(sound, 10)
+    assert largest_step_tensor_size(broken, 100) > largest_step_tensor_size(broken, 10)

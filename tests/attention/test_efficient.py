@@ -13,7 +13,12 @@ from jumok.attention import chunks
 from jumok.attention import efficient as efficient_module
 from jumok.attention.efficient import Efficient
 from jumok.errors import UnsupportedError
-from support.attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
+from support.mechanism_checks import (
+    check_gradients,
+    largest_step_tensor_size,
+    largest_tensor_size,
+    random_inputs,
+)
 
 
 def attend_by_loop(query, keys, values, allowed):
@@ -110,10 +115,10 @@ def test_gradients_equal_finite_differences(monkeypatch, chunk, need_weights):
 @pytest.mark.parametrize("causal", [False, True])
 def test_no_tensor_grows_faster_than_the_sentence(causal):
     mechanism = Efficient(causal=causal)
-    assert largest_tensor(mechanism, 1024) <= 2 * largest_tensor(mechanism, 512)
-    assert largest_tensor(mechanism, 512) < 512 * 512
+    assert largest_tensor_size(mechanism, 1024) <= 2 * largest_tensor_size(mechanism, 512)
+    assert largest_tensor_size(mechanism, 512) < 512 * 512
     # The measurement does notice a quadratic tensor:
-    assert largest_tensor(mechanism, 512, need_weights=True) == 2 * 512 * 512
+    assert largest_tensor_size(mechanism, 512, need_weights=True) == 2 * 512 * 512
 
 
 def causal_in_numpy(query, keys, values, allowed, *, query_offset=0):
@@ -245,7 +250,9 @@ def test_a_step_costs_the_same_after_any_length():
     mechanism = Efficient(causal=True)
     # The sums before the step and the sums of the new key. In each of two heads, the sums have four features
     # times values of width four.
-    assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 2 * 4 * 4
+    assert (
+        largest_step_tensor_size(mechanism, 1000) == largest_step_tensor_size(mechanism, 10) == 2 * 2 * 4 * 4
+    )
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

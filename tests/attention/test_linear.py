@@ -11,7 +11,12 @@ from jumok.attention import chunks
 from jumok.attention import linear as linear_module
 from jumok.attention.linear import LinearAttention
 from jumok.errors import UnsupportedError
-from support.attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
+from support.mechanism_checks import (
+    check_gradients,
+    largest_step_tensor_size,
+    largest_tensor_size,
+    random_inputs,
+)
 
 
 def attend_by_loop(query, keys, values, allowed, *, causal, query_offset=0):
@@ -122,16 +127,16 @@ def test_zero_queries_have_an_empty_context():
 @pytest.mark.parametrize("causal", [False, True])
 def test_no_tensor_grows_faster_than_the_sentence(causal):
     mechanism = LinearAttention(causal=causal)
-    assert largest_tensor(mechanism, 1024) <= 2 * largest_tensor(mechanism, 512)
-    assert largest_tensor(mechanism, 512) < 512 * 512
+    assert largest_tensor_size(mechanism, 1024) <= 2 * largest_tensor_size(mechanism, 512)
+    assert largest_tensor_size(mechanism, 512) < 512 * 512
     # The measurement does notice a quadratic tensor:
-    assert largest_tensor(mechanism, 512, need_weights=True) == 2 * 512 * 512
+    assert largest_tensor_size(mechanism, 512, need_weights=True) == 2 * 512 * 512
 
 
 def test_a_step_costs_the_same_after_any_length():
     mechanism = LinearAttention(causal=True)
     # In each of two heads, the sum has four features times values of width four with a 1 appended.
-    assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 4 * 5
+    assert largest_step_tensor_size(mechanism, 1000) == largest_step_tensor_size(mechanism, 10) == 2 * 4 * 5
 
 
 def test_dropout_of_weights_is_refused():

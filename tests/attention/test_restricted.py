@@ -11,8 +11,13 @@ from torch import nn
 from jumok.attention import ScaledDot
 from jumok.attention.restricted import Restricted, RestrictedSettings
 from jumok.errors import RecipeError
-from support.attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
 from support.contract_checks import CHECKS, Case, Subject
+from support.mechanism_checks import (
+    check_gradients,
+    largest_step_tensor_size,
+    largest_tensor_size,
+    random_inputs,
+)
 
 CASES = [
     # The contract applies to self-attention within the band: as many queries as keys, and no other mask.
@@ -98,16 +103,16 @@ def test_no_tensor_grows_faster_than_the_sentence(causal, dropout):
     # A block of 16 queries is scored against the 16 keys at the same positions, the 16 keys before them and,
     # unless causal, the 16 keys after them.
     window = 32 if causal else 48
-    assert largest_tensor(mechanism, 512) == 2 * 512 * window  # two heads
-    assert largest_tensor(mechanism, 1024) == 2 * 1024 * window
+    assert largest_tensor_size(mechanism, 512) == 2 * 512 * window  # two heads
+    assert largest_tensor_size(mechanism, 1024) == 2 * 1024 * window
     # The measurement does notice a quadratic tensor:
-    assert largest_tensor(mechanism, 512, need_weights=True) == 2 * 512 * 512
+    assert largest_tensor_size(mechanism, 512, need_weights=True) == 2 * 512 * 512
 
 
 def test_a_step_costs_the_same_after_any_length():
     mechanism = Restricted(neighbours=5, causal=True)
     # Two heads; the query's own key and the five before it; width 4.
-    assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 6 * 4
+    assert largest_step_tensor_size(mechanism, 1000) == largest_step_tensor_size(mechanism, 10) == 2 * 6 * 4
 
 
 def test_dropout_applies_to_the_weights_of_a_block():

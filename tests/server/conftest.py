@@ -1,4 +1,4 @@
-"""Tiny untrained models, and one server with them for all tests that only send requests."""
+"""Tiny untrained models, and a server with them for all tests that need no other settings."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ SERVER_FIXTURES = {
     "strict_server",
     "malicious_server",
     "captioning_server",
+    "server_with_terms",
 }
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use a server as medium: the first such test waits until the server has started."""
+    """Mark tests that use one of these servers as medium: the first test waits for its start."""
     for item in items:
         if isinstance(item, pytest.Function) and SERVER_FIXTURES & set(item.fixturenames):
             item.add_marker(pytest.mark.medium)
@@ -33,13 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """English → German."""
+    """A model folder: English → German, with random weights."""
     return make_digit_model(tmp_path_factory.mktemp("serve-model"), "en", "de")
 
 
 @pytest.fixture(scope="session")
 def second_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """German → French."""
+    """A model folder: German → French, with random weights."""
     return make_digit_model(tmp_path_factory.mktemp("serve-second"), "de", "fr")
 
 

@@ -1,4 +1,4 @@
-"""Captions over HTTP equal the captions of `jumok translate`. Invalid requests for captions are refused."""
+"""Captions over HTTP equal the captions of the library. Invalid requests for captions are refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def captioning_server(
 
 
 def one_colour_png(width: int, height: int) -> bytes:
-    """A PNG of one colour, whose few bytes decode to width × height pixels."""
+    """Return a black PNG. Its few bytes decode to width × height pixels."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -65,7 +65,7 @@ def one_colour_png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
 
 
-def test_a_caption_over_http_equals_that_of_jumok_translate(
+def test_a_caption_over_http_equals_that_of_the_library(
     captioning_server: RunningServer, caption_model: Path, tmp_path: Path
 ) -> None:
     picture = tmp_path / "picture.png"
@@ -75,7 +75,8 @@ def test_a_caption_over_http_equals_that_of_jumok_translate(
     assert (answer.status, answer.json["text"]) == (200, expected.text)
     assert answer.json["score"] == pytest.approx(expected.score, abs=1e-4)
     assert 0 <= answer.json["confidence"] <= 1
-    # The server's other model translates texts. The server's OpenAPI document has the route for captions.
+    # The server's other model translates texts. The caption model has no source language, so it adds no
+    # language to /languages. The OpenAPI document of this server has the route for captions.
     assert (
         captioning_server.post("/translate", {"q": "one two", "source": "en", "target": "de"}).status == 200
     )
@@ -109,7 +110,9 @@ def test_a_server_without_a_caption_model_refuses_caption_requests(shared_server
     assert "/v1/caption" not in shared_server.get("/spec").json["paths"]
 
 
-def test_models_that_cannot_be_served_together_are_refused(caption_model: Path, model: Path) -> None:
+def test_a_server_needs_a_text_model_and_at_most_one_caption_model_per_language(
+    caption_model: Path, model: Path
+) -> None:
     assert read_language_pairs([caption_model, model]).captions["de"].model_index == 0
     with pytest.raises(UnsupportedError, match="at least one model that translates text"):
         read_language_pairs([caption_model])

@@ -22,11 +22,11 @@ def test_files_are_evicted_by_count_size_and_age(monkeypatch: pytest.MonkeyPatch
     # 85 bytes and two files of 10 bytes would be more than 100 bytes.
     large = cache.put(b"x" * 85, plain_text)
     assert [cache.get(name) is not None for name in [*names, large]] == [False, False, False, True, True]
-    now[0] = 11
+    now[0] = 11  # later than `cached_file_lifetime`
     assert cache.get(large) is None
 
 
-def test_a_file_that_is_larger_than_the_cache_can_be_downloaded_until_the_next_file() -> None:
+def test_a_file_that_is_larger_than_the_cache_can_be_downloaded_until_the_next_file_is_stored() -> None:
     cache = DownloadCache(Limits(max_cached_file_bytes=100))
     plain_text = DOCUMENT_FORMATS[0]
     large = cache.put(b"x" * 101, plain_text)

@@ -1,4 +1,4 @@
-"""Garbage is collected between requests."""
+"""Garbage is collected while the server is idle. A busy server collects it after a maximum time."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def test_cycles_are_collected_when_the_server_is_idle_or_after_the_maximum_time(
         nonlocal is_idle
         task = asyncio.create_task(collect_when_idle(lambda: is_idle))
         await asyncio.sleep(0.05)
-        assert not gc.isenabled()
+        assert not gc.isenabled()  # there are no automatic collections
         first_cycle = weakref.ref(Cycle())
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # several times CHECK_SECONDS, and less than MAX_SECONDS
         assert first_cycle() is not None
         is_idle = True
         await asyncio.sleep(0.05)
         assert first_cycle() is None
         is_idle = False
         second_cycle = weakref.ref(Cycle())
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5)  # more than MAX_SECONDS
         assert second_cycle() is None
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

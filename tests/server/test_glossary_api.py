@@ -44,7 +44,6 @@ def translate_text(server: RunningServer, path: str = "/translate", **fields: An
     return server.post(path, {"q": TEXT, "source": "en", "target": "de", **fields})
 
 
-@pytest.mark.medium
 def test_a_server_translates_with_terms_as_python_does(server_with_terms: RunningServer, model: Path) -> None:
     translator = load(model)
     plain = translator.translate([TEXT])[0]
@@ -61,17 +60,19 @@ def test_a_server_translates_with_terms_as_python_does(server_with_terms: Runnin
         assert notes == expected_notes
     stream = translate_text(server_with_terms, "/v1/translate/stream", glossary="digits").text
     assert "event: done" in stream
-    address = "https://a.example/b?c=1"
-    for target in ("de", "fr"):  # to German directly, to French through German
-        answer = translate_text(server_with_terms, q=f"One two {address} three.", target=target)
-        assert answer.json["translatedText"].count(address) == 1
     form = server_with_terms.post_file(
         "x.txt", b"three\n", source="en", target="de", glossary='{"three": "DREI"}'
     )
     assert form.status == 200, form.text
 
 
-@pytest.mark.medium
+def test_a_web_address_is_kept_on_every_path(server_with_terms: RunningServer) -> None:
+    address = "https://a.example/b?c=1"
+    for target in ("de", "fr"):  # to German directly, to French through German
+        answer = translate_text(server_with_terms, q=f"One two {address} three.", target=target)
+        assert answer.json["translatedText"].count(address) == 1
+
+
 @pytest.mark.parametrize(
     ("glossary", "message"),
     [
@@ -79,12 +80,12 @@ def test_a_server_translates_with_terms_as_python_does(server_with_terms: Runnin
         ({"a": 1}, "pairs of texts"),
         ({"a": ""}, "has two texts"),
         (["a"], "it must be a name, an object of terms, or a list"),
-        ("{", "glossary parameter"),
-        ({f"a{n}": "b" for n in range(10_001)}, "too many values"),
+        ("{", "glossary parameter"),  # not JSON
+        ({f"a{n}": "b" for n in range(10_001)}, "too many values"),  # MAX_VALUES of any body: 10,000
         ({f"a{n}": "b" for n in range(1_001)}, "at most 1,000 terms"),
         ({"a": "b" * 201}, "at most 200 characters"),
         ({"a": "\ud800"}, "surrogate"),
-        ("[" + "1" * 5_000 + "]", "glossary parameter"),
+        ("[" + "1" * 5_000 + "]", "glossary parameter"),  # Python converts at most 4,300 digits
     ],
 )
 def test_an_invalid_glossary_is_refused(

@@ -20,7 +20,7 @@ from starlette.responses import StreamingResponse
 from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.server.http_protocol import MAX_PIPELINED
 from jumok.server.limits import Limits
-from jumok.server.request_body import FORM, BodyMemoryBudget, parse_request, read_body
+from jumok.server.request_body import BODY_TOO_LARGE, FORM, BodyMemoryBudget, parse_request, read_body
 from jumok.server.routes import Endpoint
 from jumok.server.thread_slot import ThreadSlot
 from jumok.server.workers.pending import BusyError
@@ -59,7 +59,7 @@ def _ask_raw(port: int, *parts: bytes) -> bytes:
 
 
 def _status_in(answer: bytes) -> bytes:
-    """Return the status in `HTTP/1.1 200 OK…`, or nothing if there was no response."""
+    """Return the status in `HTTP/1.1 200 OK…`, or b"" if there was no response."""
     return answer[9:12]
 
 
@@ -77,7 +77,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_sent(shared_server: Runni
 def test_a_client_that_sends_all_of_a_large_body_before_reading_gets_the_error(
     shared_server: RunningServer, path: str
 ) -> None:
-    for _ in range(3):
+    for _ in range(3):  # if the connection were reset, only some responses would be lost
         answer = shared_server.request("POST", path, b"x" * 6_000_000, JSON)
         assert answer.status == (413 if path == "/translate" else 404)
     assert answer.json["error"]
@@ -95,7 +95,7 @@ def test_a_body_of_unknown_length_is_refused_at_the_limit(shared_server: Running
     head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
     answer = _ask_raw(shared_server.port, head + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 100)
-    # The response is lost if the connection is closed while more is being sent.
+    # The response is lost if the connection is closed while the client is still sending.
     assert _status_in(answer) in (b"413", b"")
     wait_until(lambda: count_refused() == refused_before + 1)
 
@@ -118,6 +118,7 @@ def test_a_body_of_unknown_length_is_refused_at_the_limit(shared_server: Running
 )
 def test_malformed_http_is_answered_in_json(shared_server: RunningServer, raw_request: bytes) -> None:
     head, _, body = _ask_raw(shared_server.port, raw_request).partition(b"\r\n\r\n")
+    # 404 for /nowhere: the server answers before it reads the body.
     assert head.split()[1] in (b"400", b"404")
     assert b"content-type: application/json" in head.lower()
     assert json.loads(body)["error"]
@@ -150,7 +151,7 @@ def test_a_refused_request_gets_the_reason(
         b"Content-Length: 5, 0",
     ],
 )
-def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(
+def test_a_body_of_ambiguous_length_is_refused_and_ends_its_connection(
     shared_server: RunningServer, lengths: bytes
 ) -> None:
     # A proxy may take the second request for a part of the body, so the server must not answer it.
@@ -166,12 +167,12 @@ def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(
 @pytest.mark.parametrize("parts", [1, 50])
 @pytest.mark.parametrize("size", [1_000, 20_000, 100_000])
 @pytest.mark.parametrize("line", [b"X-Long: %b\r\n", b"X: %b\r\n" * 2, b"GET /%b HTTP/1.1\r\n"])
-def test_a_head_has_a_size_limit_however_it_is_split(
+def test_the_size_of_a_head_is_limited_in_however_many_parts_it_arrives(
     shared_server: RunningServer, line: bytes, size: int, parts: int
 ) -> None:
     count = line.count(b"%b")
-    long = line % ((b"x" * (size // count),) * count)
-    head = long if line.startswith(b"GET") else b"GET /health HTTP/1.1\r\n" + long
+    long_lines = line % ((b"x" * (size // count),) * count)
+    head = long_lines if line.startswith(b"GET") else b"GET /health HTTP/1.1\r\n" + long_lines
     head += b"Host: localhost\r\nConnection: close\r\n\r\n"
     step = len(head) // parts
     answer = _ask_raw(
@@ -184,6 +185,7 @@ def test_a_head_has_a_size_limit_however_it_is_split(
 
 def test_the_number_of_headers_has_a_limit(shared_server: RunningServer) -> None:
     head = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    # Each header counts its name and value, and 64 bytes more (HEADER_OVERHEAD). A head may have 32 KiB.
     assert _ask_raw(shared_server.port, head + b"X: y\r\n" * 200 + b"\r\n").startswith(b"HTTP/1.1 200 ")
     assert _status_in(_ask_raw(shared_server.port, head + b"X: y\r\n" * 2_000 + b"\r\n")) in (b"400", b"")
 
@@ -198,7 +200,7 @@ def test_the_number_of_headers_has_a_limit(shared_server: RunningServer) -> None
         b"POST /detect HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;x=",
     ],
 )
-def test_an_endless_request_is_cut_off_and_others_are_served(
+def test_an_endless_request_is_cut_off_and_the_next_request_is_served(
     shared_server: RunningServer, beginning: bytes
 ) -> None:
     with socket.create_connection(("127.0.0.1", shared_server.port), timeout=10) as connection:
@@ -209,6 +211,7 @@ def test_an_endless_request_is_cut_off_and_others_are_served(
 
 
 def test_part_of_a_request_may_arrive_with_the_previous_body(shared_server: RunningServer) -> None:
+    # The body is longer than a head may be, and must not count as a part of the next head.
     body = json.dumps({"q": "one", "source": "en", "target": "de", "more": "x" * 60_000}).encode()
     first = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     first += b"Content-Length: %d\r\n\r\n" % len(body) + body
@@ -253,6 +256,7 @@ def test_an_error_is_not_written_into_a_response_that_has_started(shared_server:
             answer += chunk
     stream, _, after = answer.partition(b"event: done")
     assert stream.count(b"HTTP/1.1 ") == 1
+    # The next response, if there is one, comes after the stream.
     assert after == b"" or after.count(b"HTTP/1.1 ") == 1
 
 
@@ -268,7 +272,7 @@ def test_trailers_are_ignored(shared_server: RunningServer) -> None:
 
 
 def test_pipelined_requests_are_answered_in_order_up_to_a_limit(shared_server: RunningServer) -> None:
-    paths = [b"/health", b"/languages", b"/nowhere"] * 5
+    paths = [b"/health", b"/languages", b"/nowhere"] * 5  # 15 requests; MAX_PIPELINED is 16
     requests = [b"GET %b HTTP/1.1\r\nHost: localhost\r\n" % path for path in paths]
     answer = _ask_raw(shared_server.port, b"\r\n".join(requests) + b"Connection: close\r\n\r\n")
     answers = answer.split(b"HTTP/1.1 ")[1:]
@@ -321,10 +325,8 @@ def test_malformed_multipart_is_a_client_error(shared_server: RunningServer, bod
         answer = shared_server.request("POST", path, body, MULTIPART)
         assert answer.status == 400, answer.text
         assert answer.json["error"].startswith("Invalid request: ")
-    assert (
-        shared_server.request("POST", "/translate", body, {"Content-Type": "multipart/form-data"}).status
-        == 400
-    )
+    without_boundary = {"Content-Type": "multipart/form-data"}
+    assert shared_server.request("POST", "/translate", body, without_boundary).status == 400
 
 
 @pytest.mark.parametrize(
@@ -332,23 +334,22 @@ def test_malformed_multipart_is_a_client_error(shared_server: RunningServer, bod
     [b"{", b"[]", b"null", b"1", b'{"q": NaN}', b"[" * 100_000, b'{"a":' * 50_000, b"\xff", b'{"q":1e999}',
      b'{"q": ' + b"9" * 5000 + b"}"],
 )  # fmt: skip
-def test_a_body_that_is_not_a_json_object_is_a_client_error(
-    shared_server: RunningServer, body: bytes
-) -> None:
+def test_a_json_body_that_cannot_be_used_is_a_client_error(shared_server: RunningServer, body: bytes) -> None:
+    """The body is no JSON object, or its field `q` is a number."""
     assert shared_server.request("POST", "/translate", body, JSON).status == 400
 
 
 @pytest.mark.parametrize(
     "values",
     [
-        "[" + "{}," * 690_000 + "0]",
+        "[" + "{}," * 690_000 + "0]",  # refused before it is parsed
         "[" + "{}," * 10_000 + "0]",
         "[[" + "[0]," * 5_000 + "0]]",
-        '"' + "x" * 1_900_000 + '"',
+        '"' + "x" * 1_900_000 + '"',  # one value that is too long
         '[{"' + "x" * 200_000 + '": 0}]',
     ],
 )
-def test_unused_values_do_not_fill_the_memory(values: str) -> None:
+def test_fields_that_no_route_uses_do_not_fill_the_memory(values: str) -> None:
     body = b'{"q": "one", "x": %s}' % values.encode()
     scope = {
         "type": "http",
@@ -357,7 +358,7 @@ def test_unused_values_do_not_fill_the_memory(values: str) -> None:
     }
     tracemalloc.start()
     try:
-        with pytest.raises(HTTPException, match="too many values"):
+        with pytest.raises(HTTPException, match=BODY_TOO_LARGE):
             asyncio.run(parse_request(scope, body, Limits(), ThreadSlot()))
         assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
     finally:
@@ -375,6 +376,7 @@ def test_a_large_form_does_not_stop_the_other_requests() -> None:
     """2 MB of `%41` take a third of a second to decode. Meanwhile the event loop must continue to run."""
 
     async def run() -> int:
+        """Return how often the event loop ran while the form was decoded."""
         scope = {"type": "http", "query_string": b"", "headers": [(b"content-type", FORM.encode())]}
         body = b"q=" + b"%41" * 600_000
         parsing = asyncio.create_task(parse_request(scope, body, Limits(max_characters=10**7), ThreadSlot()))
@@ -421,11 +423,12 @@ def test_a_form_may_have_several_tags(content_type: str) -> None:
 def test_integers_may_be_written_with_a_decimal_point() -> None:
     scope = {"type": "http", "headers": [(b"content-type", b"application/json")], "query_string": b""}
     request = asyncio.run(parse_request(scope, b'{"x": [2.0, 0.5, -1e2, 1e300]}', Limits(), ThreadSlot()))
+    # A float has no digits after the point from 2^53 on, so 1e300 stays a float.
     assert list(map(repr, request.by_name["x"])) == ["2", "0.5", "-100", "1e+300"]
 
 
 def test_commas_and_brackets_in_a_text_do_not_count_as_values(shared_server: RunningServer) -> None:
-    texts = [",[{" * 33] * 1_000
+    texts = [",[{" * 33] * 1_000  # 99,000 characters; a request may have 100,000
     answer = shared_server.post("/translate", {"q": texts, "source": "en", "target": "de"})
     assert answer.json == {"translatedText": texts}
 
@@ -465,6 +468,7 @@ def test_files_of_unknown_types_are_refused(shared_server: RunningServer, name: 
     assert f"Known types: {suffixes}." in answer.json["error"]
 
 
+# Each `unit` has one mark of syntax that counts.
 @pytest.mark.parametrize(("name", "unit"), [("a.html", "<b>"), ("a.srt", "\n"), ("a.po", "#\n")])
 def test_a_file_with_too_many_syntax_characters_is_refused(
     shared_server: RunningServer, name: str, unit: str
@@ -513,7 +517,7 @@ def test_slow_clients_are_disconnected_and_others_do_not_wait(strict_server: Run
         assert strict_server.get("/health").status == 200
         assert strict_server.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
         assert b" 408 " in incomplete_body.recv(4096)
-        for connection in slow[:-1]:
+        for connection in slow[:-1]:  # all except `incomplete_body`
             while connection.recv(4096):  # until the server closes it; a timeout fails the test
                 pass
     finally:
@@ -530,6 +534,7 @@ def _send_headers_that_get_404(connection: socket.socket) -> None:
     assert b" 404 " in answer
 
 
+# A part of the body of 9 bytes, the whole body, and the body with a part of the next request.
 @pytest.mark.parametrize("rest", [b"q", b"q=one two", b"q=one twoGET /hea"])
 def test_a_refused_client_that_stops_sending_is_disconnected(
     strict_server: RunningServer, rest: bytes
@@ -553,12 +558,13 @@ def test_a_client_that_does_not_read_responses_is_disconnected(strict_server: Ru
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(10)
         connection.connect(("127.0.0.1", strict_server.port))
-        connection.sendall(b"GET /spec HTTP/1.1\r\nHost: localhost\r\n\r\n" * 16)
+        connection.sendall(b"GET /spec HTTP/1.1\r\nHost: localhost\r\n\r\n" * MAX_PIPELINED)
         with pytest.raises(ConnectionError):
             _send_for_seconds(connection, 60)
 
 
 def _send_for_seconds(connection: socket.socket, seconds: float) -> None:
+    """Send line breaks. If the server has closed the connection, this raises a ConnectionError."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         connection.send(b"\r\n")
@@ -566,6 +572,7 @@ def _send_for_seconds(connection: socket.socket, seconds: float) -> None:
 
 
 def test_connections_over_the_limit_get_503(strict_server: RunningServer) -> None:
+    # 110 is the limit of `strict_server`.
     accepted = [socket.create_connection(("127.0.0.1", strict_server.port), timeout=10) for _ in range(110)]
     try:
         answer = b""
@@ -589,7 +596,8 @@ def test_the_limit_of_open_files_is_raised_or_connections_are_limited() -> None:
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], allow_connections(2000))"
     )
     result = subprocess.run(python_command(code), capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["500", "628", "872"]  # 128 files are reserved
+    # 128 files are reserved for other uses: 500 connections need 628 files, and 1,000 files leave 872.
+    assert result.stdout.split() == ["500", "628", "872"]
 
 
 def test_a_full_queue_refuses_requests_with_retry_after(strict_server: RunningServer) -> None:

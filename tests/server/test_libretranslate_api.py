@@ -81,6 +81,7 @@ def test_a_language_without_a_model_is_not_recognised(shared_server: RunningServ
     assert answer.status == 400
     assert "not recognised" in answer.json["error"]
     assert {detected["confidence"] for detected in shared_server.post("/detect", {"q": arabic}).json} == {0}
+    # A text without letters needs no language.
     assert shared_server.post("/translate", {**REQUEST, "q": "12:30", "source": "auto"}).status == 200
 
 
@@ -102,6 +103,7 @@ def test_line_breaks_and_lines_without_words_are_unchanged(
 def test_pivot_languages_are_named(shared_server: RunningServer) -> None:
     answer = shared_server.post("/translate", {**REQUEST, "target": "fr"}).json
     assert answer["pivot"] == ["de"]
+    # From English to English, nothing is translated.
     assert shared_server.post("/translate", {**REQUEST, "target": "en"}).json == {
         "translatedText": "one two three"
     }
@@ -136,9 +138,10 @@ def test_pivot_languages_are_named(shared_server: RunningServer) -> None:
         ({**REQUEST, "source": 1}, "Invalid request: source parameter is not a string"),
     ],
 )
-def test_every_error_has_its_documented_message(
+def test_an_invalid_request_gets_the_message_of_its_first_error(
     shared_server: RunningServer, fields: dict[str, Any], message: str
 ) -> None:
+    """The first error is the one that LibreTranslate would find first."""
     answer = shared_server.post("/translate", fields)
     assert (answer.status, answer.json) == (400, {"error": message})
 

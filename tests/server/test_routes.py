@@ -46,6 +46,7 @@ def test_the_schema_of_a_form_has_the_names_of_glossaries(tmp_path: Path) -> Non
     content = openapi_document(service)["paths"]["/translate"]["post"]["requestBody"]["content"]
     forms = [body["schema"]["properties"] for media_type, body in content.items() if "form" in media_type]
     assert forms
+    # "" stands for no glossary.
     assert [form["glossary"]["enum"] for form in forms] == [["", "law"]] * len(forms)
 
 

@@ -42,24 +42,27 @@ def translate_on_the_command_line(model: Path, texts: list[str]) -> list[str]:
 
 
 def translate_on_the_live_page(model: Path, texts: list[str]) -> list[str]:
-    """Send the live page's request for an explanation. The answer has the translation of the whole text."""
+    """Send the live page's requests for explanations.
+
+    An answer explains the first sentence of its text, and has the translation of the whole text.
+    """
     service = ExplanationService([NamedTranslator("model", load(model))])
-    answers = []
+    translations = []
     for text in texts:
         answer = json.loads(service.handle("explain", json.dumps({"sentence": text}).encode()))
         assert answer["source"]["text"] == split_sentences(text)[0]
-        answers.append(answer["whole_text"]["text"])
-    return answers
+        translations.append(answer["whole_text"]["text"])
+    return translations
 
 
-def translate_by_the_server(server: RunningServer, texts: list[str], size: int = 50) -> list[str]:
-    answers = []
-    for start in range(0, len(texts), size):
-        fields = {"q": texts[start : start + size], "source": "en", "target": "de"}
+def translate_by_the_server(server: RunningServer, texts: list[str], per_request: int = 50) -> list[str]:
+    translations = []
+    for start in range(0, len(texts), per_request):
+        fields = {"q": texts[start : start + per_request], "source": "en", "target": "de"}
         answer = server.post("/translate", fields)
         assert answer.status == 200, answer.text
-        answers += answer.json["translatedText"]
-    return answers
+        translations += answer.json["translatedText"]
+    return translations
 
 
 def check_all_interfaces(model: Path, server: RunningServer, texts: list[str]) -> None:

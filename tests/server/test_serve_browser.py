@@ -1,7 +1,8 @@
-"""Tests of the translation page in a real browser.
+"""Tests of the security and the layout of the translation page in a real browser.
 
 A page that shows translations of a malicious model does not run the script in these translations. Other tests
-check the layout, the notice about pivot languages and the page without JavaScript.
+check the layout, the notice about pivot languages and the page without JavaScript. The tests of what users do
+on the page are in `test_translation_page.py`.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def test_the_browser_would_run_an_unescaped_attack(page: Page) -> None:
     page.goto("about:blank")
     page.set_content(f"<p>{ATTACK}</p>")
     expect(page).to_have_title("taken", timeout=TIMEOUT_MS)
-    page.goto("about:blank")
+    page.goto("about:blank")  # because the fixture checks the title and the images at the end
 
 
 def test_the_page_shows_translations_as_text(page: Page) -> None:
@@ -127,6 +128,7 @@ def test_translated_html_has_only_the_tags_that_were_sent(
 ) -> None:
     fields = {**REQUEST, "q": "<p>one <b>two</b></p>", "format": "html"}
     translated = malicious_server.post("/translate", fields).json["translatedText"]
+    # The tags <b> and </b> may be between words of the attack, so only the first word is searched for.
     assert html.escape(ATTACK.split()[0]) in translated
     page.goto("about:blank")
     page.set_content(translated)  # without a content security policy
@@ -178,18 +180,20 @@ def test_the_layout_has_two_columns_on_wide_screens_and_never_overflows(
         assert (result["y"] > text["y"] + text["height"]) is not has_two_columns
         if not without_javascript:
             expect(new_page.locator("#drop")).to_be_visible(timeout=TIMEOUT_MS)
-            assert new_page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        assert new_page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     context.close()
 
 
 PIVOT_NOTICE = {"en": "Translated through: German", "ko": "경유 언어: 독일어"}
 
 
-@pytest.mark.parametrize(("locale", "language", "other"), [("en-GB", "en", "ko"), ("ko-KR", "ko", "en")])
+@pytest.mark.parametrize(
+    ("locale", "language", "other_language"), [("en-GB", "en", "ko"), ("ko-KR", "ko", "en")]
+)
 def test_the_page_shows_pivot_languages(
-    shared_server: RunningServer, browser: Browser, locale: str, language: str, other: str
+    shared_server: RunningServer, browser: Browser, locale: str, language: str, other_language: str
 ) -> None:
-    """The notice appears for a text and for a file, in the browser's language or in the language chosen."""
+    """The notice appears for a text and for a file, in the browser's language or the chosen language."""
     new_page = browser.new_page(locale=locale)
     new_page.goto(shared_server.url)
     new_page.select_option("#source", "en")
@@ -199,8 +203,8 @@ def test_the_page_shows_pivot_languages(
     expect(new_page.locator("#show-attention")).to_be_hidden()
     new_page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"one two"})
     expect(new_page.locator("#file-status")).to_contain_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
-    new_page.select_option("#language", other)
-    expect(new_page.locator("#notice")).to_have_text(PIVOT_NOTICE[other])
+    new_page.select_option("#language", other_language)
+    expect(new_page.locator("#notice")).to_have_text(PIVOT_NOTICE[other_language])
     new_page.select_option("#target", "de")
     expect(new_page.locator("#notice")).to_be_empty(timeout=TIMEOUT_MS)
     expect(new_page.locator("#show-attention")).to_be_visible()

@@ -36,13 +36,13 @@ REQUEST = {"q": "one two", "source": "en", "target": "de"}
 
 
 def example(language: str) -> str:
-    """Return the only code block of this language in docs/serve.md."""
+    """Return the only code block of this language (ini, dockerfile, nginx, …) in docs/serve.md."""
     [code] = re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
     return str(code)
 
 
 def commands() -> dict[str, list[str]]:
-    """Return the arguments of each `jumok serve` in the document."""
+    """Return a dict from the name of each `jumok serve` in the document to its arguments."""
     shell = "".join(re.findall(r"^```sh\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)).replace("\\\n", "")
     [systemd_line] = re.findall(r"^ExecStart=\S+ serve (.*)$", example("ini"), re.MULTILINE)
     [entry_point] = re.findall(r"^ENTRYPOINT (.*)$", example("dockerfile"), re.MULTILINE)
@@ -50,7 +50,7 @@ def commands() -> dict[str, list[str]]:
     shell_lines = re.findall(r"^jumok serve (.*)$", shell, re.MULTILINE)
     return {
         "systemd": shlex.split(systemd_line),
-        "container": [*json.loads(entry_point)[2:], *shlex.split(docker_line)],
+        "container": [*json.loads(entry_point)[2:], *shlex.split(docker_line)],  # without "jumok", "serve"
         **{line: shlex.split(line, comments=True) for line in shell_lines},
     }
 
@@ -89,6 +89,7 @@ def test_the_server_accepts_the_options_of_every_example(
 
 
 def is_model(word: str) -> bool:
+    """Return whether an argument is a model's path. Other arguments, except key files, have no slash."""
     return "/" in word and not word.startswith("-")
 
 
@@ -105,7 +106,8 @@ def test_docs_serve_md_describes_every_option_of_jumok_serve(capsys: pytest.Capt
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "jumok.service"
     text = example("ini").replace("/opt/jumok/bin/jumok", shutil.which("true") or "")
-    for unit_text, is_valid in ((text, True), (text.replace("DynamicUser", "DinamicUser"), False)):
+    misspelt = text.replace("DynamicUser", "DinamicUser")
+    for unit_text, is_valid in ((text, True), (misspelt, False)):
         unit.write_text(unit_text, encoding="utf-8")
         result = subprocess.run(
             ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False, timeout=60
@@ -149,7 +151,10 @@ def nginx(folder: Path, server: RunningServer) -> Iterator[int]:
 def response_to(
     port: int, path: str, body: bytes, address: str = "127.0.0.1", **headers: str
 ) -> Iterator[http.client.HTTPResponse]:
-    """Send a request to nginx at the public host name, from a loopback address. Yield the response."""
+    """Send a request for the public host name to nginx, from the loopback address `address`.
+
+    Yield the response.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120, source_address=(address, 0))
     all_headers = {"Host": f"{HOST_NAME}:{port}", "Content-Type": "application/json", **headers}
     try:
@@ -165,7 +170,7 @@ def post(*arguments: Any, **headers: str) -> Answer:
 
 
 def received_sizes(port: int, path: str, body: bytes, address: str) -> list[int]:
-    """Return the number of bytes that each read of an event stream receives."""
+    """Return the number of bytes that each read of an event stream receives. `address` is the client's."""
     with socket.create_connection(
         ("127.0.0.1", port), timeout=120, source_address=(address, 0)
     ) as connection:
@@ -184,7 +189,7 @@ def received_sizes(port: int, path: str, body: bytes, address: str) -> list[int]
 def test_the_documented_nginx_passes_on_host_names_addresses_streams_and_bodies(
     model: Path, tmp_path: Path
 ) -> None:
-    limits = Limits(requests_per_minute=10)
+    limits = Limits(requests_per_minute=10)  # per address, so each part of the test has its own address
     settings = {"proxies": ("127.0.0.1",), "allowed_hosts": (HOST_NAME,), "limits": limits}
     with serving_in_thread(tmp_path, model, **settings) as server, nginx(tmp_path, server) as port:
         # The page's own origin is allowed, and the URLs of translated files have the public host name.
@@ -196,7 +201,8 @@ def test_the_documented_nginx_passes_on_host_names_addresses_streams_and_bodies(
         headers = {"Content-Type": "multipart/form-data; boundary=x"}
         answer = post(port, "/translate_file", body + b"--x--\r\n", "127.0.0.2", **headers)
         assert answer.json["translatedFileUrl"].startswith(f"http://{HOST_NAME}:{port}/download_file/")
-        # A stream is passed on while it is generated.
+        # A stream is passed on while it is generated: the first read is far from all of it. On a busy machine
+        # several events may arrive together, so one of five streams is enough.
         body = json.dumps({**REQUEST, "q": ["one two three four five"] * 30, "greedy": True}).encode()
         sizes_of_streams = [received_sizes(port, "/v1/translate/stream", body, "127.0.0.3") for _ in range(5)]
         assert any(sizes[0] < sum(sizes) / 2 for sizes in sizes_of_streams)

@@ -1,4 +1,4 @@
-"""Options of `jumok serve`: `--check` reports unsafe settings, and some models are refused."""
+"""Options of `jumok serve`: what `--check` reports, the shortlist, and models that are refused."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_check_describes_shortlists_and_refuses_a_model_without_one(
         main(["serve", str(folder), "--check", "--shortlist"])
     assert end.value.code == 2
     assert "has no shortlist. Learn one with `jumok shortlist" in capsys.readouterr().err
-    store_shortlist(folder, Shortlist((4, 5), {}).to_bytes(), {})
+    store_shortlist(folder, Shortlist((4, 5), {}).to_bytes(), {})  # allows the token ids 4 and 5
     for arguments, expected in (
         (["--shortlist"], "shortlist used: a translation can depend"),
         ([], "shortlist not used"),

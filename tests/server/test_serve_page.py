@@ -18,8 +18,8 @@ def test_the_page_has_all_languages_and_works_without_javascript(
 ) -> None:
     page = shared_server.get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    for name in ("auto", "en", "de", "fr"):
-        assert f'<option value="{name}"' in page.text
+    for code in ("auto", "en", "de", "fr"):
+        assert f'<option value="{code}"' in page.text
     answer = shared_server.post_form("/", {"q": "one two", "source": "en", "target": "de"})
     assert html.escape(jumok.load(model).translate(["one two"])[0].text) in answer.text
     assert '<option value="de" selected>' in answer.text
@@ -36,11 +36,12 @@ def test_the_page_without_javascript_shows_pivot_languages(shared_server: Runnin
         ("ko", "감지된 언어: 영어 · 경유 언어: 독일어<"),
     ):
         assert notice in shared_server.post_form("/", request, **{"Accept-Language": language}).text
-    same = shared_server.post_form(
+    untranslated = shared_server.post_form(
         "/", {"q": "das Haus steht auf dem Berg", "source": "auto", "target": "de"}
     ).text
-    assert "Detected: German · This is already the target language: nothing was translated.<" in same
-    for target, notice in (("fr", ">Translated through: German<"), ("de", 'role="status"><')):
+    assert "Detected: German · This is already the target language: nothing was translated.<" in untranslated
+    no_notice = 'role="status"><'  # an empty element
+    for target, notice in (("fr", ">Translated through: German<"), ("de", no_notice)):
         assert notice in shared_server.post_form("/", {**request, "source": "en", "target": target}).text
 
 
@@ -63,11 +64,11 @@ def test_the_attention_page_and_its_requests_are_answered(shared_server: Running
     assert shared_server.post("/attention/en_de/run", {}).status == 404
     invalid = {**request, "changes": [{"kind": "silence", "site": {"a": "b"}}]}
     assert shared_server.post("/attention/en_de/explain", invalid).status == 400
-    nested = b'{"changes": ' + b"[" * 900 + b"]" * 900 + b"}"
+    nested = b'{"changes": ' + b"[" * 900 + b"]" * 900 + b"}"  # JSON, but no list of changes
     headers = {"Content-Type": "application/json"}
     assert shared_server.request("POST", "/attention/en_de/explain", nested, headers).status == 400
     for operation in ("explain", "rank-heads", "steps"):
-        large = shared_server.post(
+        large = shared_server.post(  # each emoji has four tokens
             f"/attention/en_de/{operation}", {**request, "target": "😀" * 2000, "cell": cell}
         )
         assert large.status == 400
@@ -75,5 +76,6 @@ def test_the_attention_page_and_its_requests_are_answered(shared_server: Running
         unused = shared_server.post(f"/attention/en_de/{operation}", {**request, "unused": "x" * 70_000})
         assert (unused.status, "65,536" in unused.json["error"]) == (413, True)
     assert shared_server.post("/attention/en_de/explain", request).status == 200  # the worker still runs
+    # The translation page knows each model and its tags. These models have no tags.
     tags_of_models = '"models": {"en_de": [], "de_fr": []}'
     assert html.escape(tags_of_models) in shared_server.get("/").text

@@ -1,4 +1,4 @@
-"""The translation page without JavaScript shows every error of its form as a page instead of JSON.
+"""The translation page without JavaScript shows the errors of its form as a page instead of JSON.
 
 The tests call the application directly, without workers, so nothing is translated.
 """
@@ -40,7 +40,10 @@ def send(
     method: str = "POST",
     path: str = "/",
 ) -> Answer:
-    """Return the response to the page's form. If `body` is None, the body never arrives."""
+    """Return the response to a request, by default to the page's form.
+
+    If `body` is None, the body never arrives.
+    """
     response_messages: list[Any] = []
     request_messages = [] if body is None else [{"type": "http.request", "body": body, "more_body": False}]
     all_headers = {"Host": "localhost", "Content-Type": FORM, **(headers or {})}
@@ -81,11 +84,10 @@ def keys(tmp_path: Path) -> Path:
     return tmp_path / "keys"
 
 
-def is_page(answer: Answer, *, with_text: bool = True) -> bool:
+def assert_is_page(answer: Answer, *, has_text: bool = True) -> None:
     """Assert that the answer is the page.
 
-    If `with_text`, return whether the page shows the entered text.
-    If not `with_text`, return whether the page is without the entered text.
+    If `has_text`, the page must show the entered text and the chosen language, otherwise neither.
     """
     policy = answer.headers["content-security-policy"]
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -93,8 +95,8 @@ def is_page(answer: Answer, *, with_text: bool = True) -> bool:
     assert "unsafe" not in policy
     assert answer.text.endswith("</html>\n")
     assert "<b>one" not in answer.text
-    assert ('<option value="de" selected>' in answer.text) is with_text
-    return (html.escape(FIELDS["q"]) + "</textarea>" in answer.text) is with_text
+    assert ('<option value="de" selected>' in answer.text) is has_text
+    assert (html.escape(FIELDS["q"]) + "</textarea>" in answer.text) is has_text
 
 
 def form(**more: str) -> bytes:
@@ -105,12 +107,12 @@ def test_a_wrong_key_is_an_error_on_the_page_and_not_shown(model: Path, keys: Pa
     wrong = "a-wrong-key-altogether"
     answer = send(make_service(model, keys), form(api_key=wrong))
     assert answer.status == 403
-    assert is_page(answer)
+    assert_is_page(answer)
     assert '<span lang="en">Invalid API key</span>' in answer.text
     assert wrong not in answer.text
     korean = send(make_service(model, keys), form(api_key=wrong), KOREAN)
     assert '<span lang="ko">API 키가 올바르지 않습니다.</span>' in korean.text
-    assert is_page(korean)
+    assert_is_page(korean)
 
 
 @pytest.mark.parametrize("requires_key", [True, False], ids=["a key", "an address"])
@@ -124,7 +126,7 @@ def test_the_page_shows_the_rate_limit(model: Path, keys: Path, requires_key: bo
     for language, words in (("en", "Too many requests. Try again in {} s."), ("ko", "{}초 후에 다시")):
         answer = send(service, form(api_key=KEY), {"Accept-Language": language})
         assert answer.status == 429
-        assert is_page(answer, with_text=requires_key)
+        assert_is_page(answer, has_text=requires_key)
         assert 1 <= int(answer.headers["retry-after"]) <= 60
         assert words.format(answer.headers["retry-after"]) in answer.text
         assert KEY not in answer.text
@@ -134,7 +136,7 @@ def test_the_page_shows_that_the_server_is_busy(model: Path) -> None:
     service = make_service(model, request_timeout=0)
     answer = send(service, form())
     assert answer.status == 503
-    assert is_page(answer)
+    assert_is_page(answer)
     assert answer.headers["retry-after"] == "5"
     assert "The request took too long. Try again later, or send less." in answer.text
     assert (
@@ -159,17 +161,17 @@ def test_the_page_shows_why_a_request_cannot_be_read(
     for language, words in (("en", english), ("ko", korean)):
         answer = send(service, body, {"Content-Type": content_type, "Accept-Language": language})
         assert answer.status == status
-        assert is_page(answer, with_text=False)
+        assert_is_page(answer, has_text=False)
         assert words in answer.text
         assert (answer.headers.get("connection") == "close") is (status == 408)
 
 
 def test_the_page_shows_an_internal_error(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     service = make_service(model)
-    monkeypatch.delattr(service, "pipeline")
+    monkeypatch.delattr(service, "pipeline")  # so that the handler raises an AttributeError
     answer = send(service, form())
     assert answer.status == 500
-    assert is_page(answer)
+    assert_is_page(answer)
     assert f"Request {answer.headers['x-request-id']}." in answer.text
 
 
@@ -187,7 +189,7 @@ def test_error_messages_are_escaped(model: Path) -> None:
     assert "<i>" not in answer.text
 
 
-def test_errors_for_other_origins_are_json(model: Path) -> None:
+def test_errors_for_other_hosts_and_origins_are_json(model: Path) -> None:
     for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
         answer = send(make_service(model), form(), headers)
         assert answer.status == 403
@@ -203,6 +205,7 @@ def test_errors_for_other_origins_are_json(model: Path) -> None:
     ],
 )  # fmt: skip
 def test_the_language_of_the_page_is_negotiated(accept_language: str, language: str) -> None:
+    """`kok` is Konkani. A language whose quality is malformed (`q=x`) has the quality 1."""
     assert negotiate_language(accept_language) == language
 
 
@@ -211,7 +214,8 @@ def test_everything_on_the_korean_page_is_korean(model: Path, keys: Path) -> Non
         language: send(make_service(model, keys), b"", {"Accept-Language": language}, method="GET").text
         for language in STRINGS
     }
-    assert {'<html lang="ko">' in pages["ko"], '<html lang="en">' in pages["en"]} == {True}
+    assert '<html lang="ko">' in pages["ko"]
+    assert '<html lang="en">' in pages["en"]
     for language, strings in STRINGS.items():
         elements = re.findall(r'(<[^<]*data-(?:string|label)="([\w-]+)"[^<]*)', pages[language])
         assert len(elements) > 10
@@ -230,45 +234,44 @@ def test_everything_on_the_korean_page_is_korean(model: Path, keys: Path) -> Non
 def test_both_languages_have_the_same_strings_and_names_for_all_languages() -> None:
     assert STRINGS["en"].keys() == STRINGS["ko"].keys()
     assert all(re.search("[가-힣]어", localized_language_name("ko", code)) for code in LANGUAGES)
-    assert (
-        localized_language_name("ko", "pt-BR"),
-        localized_language_name("ko", "hsb"),
-        localized_language_name("en", "ko"),
-    ) == (
-        "포르투갈어 (pt-BR)",
-        "hsb",
-        "Korean",
-    )
+    assert localized_language_name("ko", "pt-BR") == "포르투갈어 (pt-BR)"
+    assert localized_language_name("ko", "hsb") == "hsb"  # Upper Sorbian, of which jumok knows no name
+    assert localized_language_name("en", "ko") == "Korean"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_errors_of_the_attention_page_are_shown_on_the_translation_page(
     model: Path, keys: Path, method: str
 ) -> None:
-    def show(service: Service, direction: str = "en_de", **headers: str) -> Answer:
+    def open_attention_page(service: Service, direction: str = "en_de", **headers: str) -> Answer:
         body = form(api_key=KEY) if method == "POST" else b""
         return send(service, body, headers, method=method, path=f"/attention/{direction}/")
 
-    sends_key = with_text = method == "POST"
+    sends_form = method == "POST"  # with the text and the key
     busy = make_service(model, request_timeout=0, requests_per_minute=2)
     for language, words in (("en", "Try again later"), ("ko", "서버가 지금 요청을 처리할 수 없습니다.")):
-        answer = show(busy, **{"Accept-Language": language})
+        answer = open_attention_page(busy, **{"Accept-Language": language})
         assert (answer.status, answer.headers["retry-after"]) == (503, "5")
-        assert is_page(answer, with_text=with_text)
+        assert_is_page(answer, has_text=sends_form)
         assert words in answer.text
-    limited = show(busy)
-    assert (limited.status, is_page(limited, with_text=False)) == (429, True)
+    limited = open_attention_page(busy)  # the third request in a minute, refused before its body is read
+    assert limited.status == 429
+    assert_is_page(limited, has_text=False)
     assert f"Try again in {limited.headers['retry-after']} s." in limited.text
     for language, words in (
         ("en", "No single model translates in this direction"),
         ("ko", "어텐션을 볼 수 없습니다."),
     ):
-        unknown = show(make_service(model), "en_fr", **{"Accept-Language": language})
-        assert (unknown.status, is_page(unknown, with_text=with_text)) == (400, True)
+        unknown = open_attention_page(make_service(model), "en_fr", **{"Accept-Language": language})
+        assert unknown.status == 400
+        assert_is_page(unknown, has_text=sends_form)
         assert words in unknown.text
-    with_keys = show(make_service(model, keys), **KOREAN)
-    assert (with_keys.status, is_page(with_keys, with_text=with_text)) == (404 if sends_key else 403, True)
-    assert ("어텐션 페이지를 쓸 수 없습니다" if sends_key else "API 키가 올바르지 않습니다") in with_keys.text
+    # A server with keys has no attention page.
+    with_keys = open_attention_page(make_service(model, keys), **KOREAN)
+    assert with_keys.status == (404 if sends_form else 403)
+    assert_is_page(with_keys, has_text=sends_form)
+    message = "어텐션 페이지를 쓸 수 없습니다" if sends_form else "API 키가 올바르지 않습니다"
+    assert message in with_keys.text
     assert KEY not in with_keys.text
 
 

@@ -58,7 +58,7 @@ from support.serve_process import RunningServer, restored_logging, serving, serv
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEY = BatchKey(0)
+KEY = BatchKey(0)  # the first model with default options
 QUESTION = Question("explain", {"operation": "explain", "body": "{}"}, "{}")
 SENTENCE = "x" * (100 - SENTENCE_SIZE)  # its cost for the queue is that of 100 letters
 
@@ -67,7 +67,10 @@ SENTENCE = "x" * (100 - SENTENCE_SIZE)  # its cost for the queue is that of 100 
 
 
 def open_request(queue: WorkQueue, client: str = "client", seconds: float = 0.0, **size: int) -> OpenRequest:
-    """Open and admit a request whose deadline is in a minute."""
+    """Open and admit a request whose deadline is in a minute.
+
+    `seconds` is its work, estimated for one worker. `size` may have its numbers of sentences and characters.
+    """
     request = queue.open(client, asyncio.get_running_loop().time() + 60)
     queue.admit(request, seconds, **size)
     return request
@@ -78,7 +81,7 @@ def pending_sentences(request: OpenRequest, *texts: str, key: BatchKey = KEY) ->
 
 
 def with_speed(queue: WorkQueue, letters_per_second: float) -> WorkQueue:
-    """Give the queue this speed for two models."""
+    """Give the queue this speed for two models. Return the queue."""
     queue.speed.set_first([letters_per_second] * 2)
     return queue
 
@@ -96,7 +99,7 @@ def test_a_batch_has_the_oldest_sentence_and_sentences_of_similar_length() -> No
         assert for_other_model not in batch
         lengths = [len(sentence.text) for sentence in batch]
         assert max(lengths) - min(lengths) <= MAX_BATCH_SENTENCES
-        assert len(queue) == 401 - MAX_BATCH_SENTENCES
+        assert len(queue) == (1 + 399 + 1) - MAX_BATCH_SENTENCES
 
     asyncio.run(run())
 
@@ -113,6 +116,7 @@ def test_a_batch_has_sentences_of_all_requests_and_clients() -> None:
 
 def test_a_full_queue_refuses_a_request_and_keeps_room_for_other_clients() -> None:
     async def run() -> None:
+        # A client may have at most twice as much in the queue as is still free afterwards.
         queue = WorkQueue(Limits(max_queued_sentences=30, max_queued_characters=1000), workers=1)
         queue.add(pending_sentences(open_request(queue, "greedy", sentences=19), *["one"] * 19))
         with pytest.raises(BusyError) as refused:
@@ -148,7 +152,7 @@ def test_a_request_that_cannot_be_done_in_time_is_refused_at_once() -> None:
         for request in (greedy, modest):
             queue.close(request)
         assert queue.seconds_behind == 0
-        open_request(queue, "greedy", seconds=70)
+        open_request(queue, "greedy", seconds=70)  # raises no error: the queue is empty again
 
     asyncio.run(run())
 
@@ -185,7 +189,7 @@ def test_a_request_that_is_slightly_too_large_is_refused_with_two_different_numb
 
 def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
     async def run() -> None:
-        limits = Limits(batch_timeout=1_000)
+        limits = Limits(batch_timeout=1_000)  # so that one batch may take all sentences
         letters_per_second = (1_000 + SENTENCE_SIZE) / 5  # a sentence of 1,000 letters takes 5 seconds
         queue = with_speed(WorkQueue(limits, workers=1), letters_per_second)
         request = open_request(queue, seconds=35)
@@ -306,6 +310,7 @@ def test_sentences_of_a_failed_batch_are_retried_in_small_batches_of_their_own()
         queue.requeue(failed)
         queue.add(pending_sentences(request, *["one"] * 40))
         batches = [pending_items(await queue.take()) for _ in range(6)]
+        # 8 is FEW_SENTENCES // 2.
         assert [len(batch) for batch in batches] == [8, 8, 8, 8, 8, 40]
         assert all(sentence.has_failed for batch in batches[:5] for sentence in batch)
 
@@ -460,25 +465,27 @@ def test_a_modest_client_is_served_next_however_many_sentences_a_greedy_client_h
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("speed", [10_000, 1_000])
-def test_two_greedy_clients_receive_the_same_work_even_if_the_estimate_is_wrong(speed: float) -> None:
+@pytest.mark.parametrize("actual_speed", [10_000, 1_000])
+def test_two_greedy_clients_receive_the_same_work_even_if_the_estimate_is_wrong(actual_speed: float) -> None:
     """First, only the first client sends a large request. Then the second client sends small requests."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 10_000)
         first = open_request(queue, "first", seconds=100)
-        first.deadline = float("inf")
+        first.deadline = float("inf")  # so that the request never becomes urgent
         queue.add(pending_sentences(first, *[SENTENCE] * 2_000))
-        await work_for(queue, 30, speed)
+        await work_for(queue, 30, actual_speed)
         waiting: list[PendingSentence] = []
         received = {"first": 0, "second": 0}
         for _ in range(300):
             if not [sentence for sentence in waiting if sentence in sentence.request.waiting]:
+                # One letter more than the sentences of the first client: a batch prefers sentences of similar
+                # length, and so those of the client whose turn it is.
                 waiting = pending_sentences(
                     open_request(queue, "second", seconds=0.3), *[SENTENCE + "x"] * 30
                 )
                 queue.add(waiting)
-            [batch] = await work_for(queue, 1, speed)
+            [batch] = await work_for(queue, 1, actual_speed)
             for sentence in batch:
                 received["first" if sentence.request is first else "second"] += 1
         assert 0.8 < received["first"] / received["second"] < 1.25
@@ -542,7 +549,7 @@ def test_one_worker_stays_free_for_other_clients_until_a_long_request_ends() -> 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
         greedy = open_request(queue, "greedy", seconds=6)
-        queue._subtract_work(greedy, 5.8)
+        queue._subtract_work(greedy, 5.8)  # 0.2 seconds are left
         queue.add(pending_sentences(greedy, *[SENTENCE] * 20))
         open_request(queue, "modest", seconds=0.01)
         assert len(pending_items(await queue.take())) <= 2
@@ -564,6 +571,7 @@ def test_all_workers_translate_a_long_request_that_is_alone_or_urgent() -> None:
         for batch in batches:
             queue.complete(batch, 0.01, 0.01)
         open_request(queue, "modest", seconds=0.01)
+        # 6 seconds of work take two workers 3 seconds, which makes the request urgent (URGENT_SHARE).
         greedy.deadline = asyncio.get_running_loop().time() + 3
         urgent_batches = [await asyncio.wait_for(queue.take(), 1) for _ in range(2)]
         assert {item.request for batch in urgent_batches for item in pending_items(batch)} == {greedy}
@@ -593,6 +601,7 @@ def test_a_large_text_is_split_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> N
         worker.cancel()
 
     asyncio.run(run())
+    # The limit is MAX_LOOP_CHARACTERS, 4,000.
     assert in_main_thread == {9: True, 10_000: False}
 
 
@@ -692,7 +701,7 @@ def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
 
 
 def test_characters_that_the_vocabulary_lacks_cost_more() -> None:
-    """Each byte of such a character is a token, and the model writes nonsense of the maximum length."""
+    """Each byte of such a character is a token, and the model often writes nonsense of the maximum length."""
     speed = WorkSpeed()
     speed.set_first([10_000.0] * 2, ["한글", "é漢"])  # the speeds and the alphabets of two models
     hangul, chinese, accents = "한글" * 50, "漢字" * 50, "é" * 100
@@ -743,7 +752,7 @@ def test_sentences_with_terms_have_a_speed_of_their_own() -> None:
 
 
 def test_a_request_that_turns_out_to_be_too_large_ends_with_an_error() -> None:
-    """The estimate without a tokenizer accepts the request, but unknown characters take much longer."""
+    """The estimate accepts the request, but its first batches take four times as long as estimated."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
@@ -780,7 +789,7 @@ def test_a_busy_machine_makes_the_server_busy_but_no_request_too_large() -> None
     asyncio.run(run())
 
 
-def test_virtual_time_passes_so_that_new_clients_cannot_keep_an_old_one_waiting() -> None:
+def test_virtual_time_passes_so_that_new_clients_cannot_keep_an_old_client_waiting() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 1_000)
         old = open_request(queue, "old", seconds=5)
@@ -818,6 +827,7 @@ def test_a_worker_translates_aligns_streams_and_explains(model: Path) -> None:
     ready, plain, aligned, *partial, greedy, page, refused = answers_of(
         {"models": [str(model)]},
         {"texts": ["one two", ""], "n_best": 2},
+        # The second text is longer than the model allows, so it is translated in parts.
         {"texts": ["one two", "three " * 250], "align": True, "needs_torch": True},
         {"texts": ["one two three"], "greedy": True, "stream": True},
         {"kind": "explain", "operation": "page", "body": "{}"},
@@ -885,6 +895,8 @@ def test_an_explanation_that_fails_does_not_end_the_worker(
 
 def test_a_worker_ends_when_the_server_reads_no_more_answers(model: Path) -> None:
     class ClosedPipe(io.BytesIO):
+        """A pipe that the server closes after the message `ready`."""
+
         def write(self, data: Any) -> int:
             if b"ready" in data:
                 return super().write(data)
@@ -947,7 +959,7 @@ def test_a_worker_that_dies_is_replaced(model: Path, tmp_path: Path) -> None:
         os.kill(victim, signal.SIGKILL)
         answer = server.post("/translate", {"q": "one", "source": "en", "target": "de"})
         assert answer.status == 200
-        server.wait_for("worker_ready", 2)
+        server.wait_for("worker_ready", 2)  # the victim and its replacement
         assert "jumok_worker_deaths_total 1.0\n" in server.get("/metrics").text
         assert victim not in server.worker_pids()
 
@@ -967,7 +979,7 @@ def test_a_stopped_worker_is_replaced_in_time_for_its_batch(model: Path, tmp_pat
         assert server.get("/health").status == 200
         [idle] = server.worker_pids()
         os.kill(idle, signal.SIGSTOP)
-        server.wait_for("worker_ready", 3)
+        server.wait_for("worker_ready", 3)  # the third is the replacement of `idle`
         assert idle not in server.worker_pids()
 
 
@@ -1031,11 +1043,11 @@ def test_hanging_workers_are_detected_but_excused_if_the_server_itself_did_not_r
             heartbeats._last_beat -= 10
             heartbeats._progress = (1.0, heartbeats._progress[1] - 10)
             assert heartbeats.hang_reason() == "no heartbeat"
-            heartbeats.data_received(HEARTBEAT.pack(1.001))
+            heartbeats.data_received(HEARTBEAT.pack(1.001))  # less than MIN_PROGRESS
             assert heartbeats.hang_reason() == "no progress"
             heartbeats.data_received(HEARTBEAT.pack(1.1))
             assert not heartbeats.hang_reason()
-            heartbeats.data_received(HEARTBEAT.pack(99.0))
+            heartbeats.data_received(HEARTBEAT.pack(99.0))  # more than MAX_CPU_SECONDS
             assert heartbeats.hang_reason() == "endless batch"
         assert not heartbeats.hang_reason()  # the CPU time of a worker without a batch does not matter
         heartbeats._last_beat -= 10
@@ -1130,7 +1142,9 @@ def test_loading_torch_does_not_count_as_other_work_on_the_machine(
     assert 0 < aligned["seconds"] <= time.monotonic() - ended[0]
 
 
-def test_a_worker_that_writes_no_json_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_whose_first_message_is_not_json_is_an_error_at_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # This worker writes a message of two bytes, `??`, which is not JSON.
     code = "import os, sys; os.write(1, b'\\x02\\x00\\x00\\x00??'); sys.stdin.read()"
     monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", code)
@@ -1165,7 +1179,7 @@ def test_restarts_of_a_failing_worker_back_off(
     sleep, this_thread = asyncio.sleep, threading.current_thread()
 
     async def pause(seconds: float) -> None:
-        if threading.current_thread() is not this_thread:  # a server of other tests sleeps
+        if threading.current_thread() is not this_thread:  # a server that another test runs in a thread
             return await sleep(seconds)
         pauses.append(seconds)
         if len(pauses) == 8:
@@ -1211,7 +1225,7 @@ def test_signals_are_handled_while_models_are_loaded(model: Path, tmp_path: Path
             stderr=stream,
         )
         with process:
-            starting = RunningServer("http://127.0.0.1:1", log, process)
+            starting = RunningServer("http://127.0.0.1:1", log, process)  # its port is not used here
             starting.wait_for("loading")
             starting.signal(signal.SIGHUP)
             time.sleep(0.1)
@@ -1234,7 +1248,7 @@ def test_a_cancelled_start_is_not_taken_for_a_drained_server_after_a_sighup() ->
 
 
 @pytest.mark.medium
-def test_a_port_that_another_server_took_while_it_loads_is_reported_at_once(
+def test_a_port_of_a_server_that_is_still_loading_models_is_reported_at_once(
     model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Once, two servers that started together both bound the port. One failed after it had loaded models."""
@@ -1481,6 +1495,7 @@ def test_a_disconnected_client_leaves_the_queue(model: Path, tmp_path: Path) -> 
         wait_until(lambda: "jumok_open_requests 1.0\n" in server.get("/metrics").text)
         wait_until(lambda: "jumok_waiting_sentences 0.0\n" not in server.get("/metrics").text)
         connection.close()
+        # The log has status 499 for a request whose client has disconnected.
         wait_until(lambda: any(line.get("status") == 499 for line in server.events()))
         metrics = server.get("/metrics").text
         assert "jumok_open_requests 0.0\n" in metrics
@@ -1489,7 +1504,7 @@ def test_a_disconnected_client_leaves_the_queue(model: Path, tmp_path: Path) -> 
 
 def test_a_client_that_disconnects_from_a_stream_leaves_the_queue(shared_server: RunningServer) -> None:
     body = json.dumps({"q": sentences(1000), "source": "en", "target": "de", "greedy": True}).encode()
-    for size in (1, 5_000, 50_000):
+    for size in (1, 5_000, 50_000):  # bytes that the client reads before it disconnects
         connection = http.client.HTTPConnection("127.0.0.1", shared_server.port, timeout=30)
         connection.request("POST", "/v1/translate/stream", body, {"Content-Type": "application/json"})
         assert connection.getresponse().read(size)

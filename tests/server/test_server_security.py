@@ -133,6 +133,7 @@ def test_a_key_in_the_url_is_ignored(server_with_keys: RunningServer) -> None:
 
 
 def test_each_key_has_its_own_rate_limit(server_with_keys: RunningServer) -> None:
+    # 60 requests per minute are allowed.
     answers = [server_with_keys.post("/detect", {"q": "one", "api_key": KEY}) for _ in range(70)]
     refused = [answer for answer in answers if answer.status == 429]
     assert refused
@@ -149,7 +150,7 @@ def test_neither_the_log_nor_the_metrics_contain_texts_or_keys(server_with_keys:
     server_with_keys.post("/translate", {**REQUEST, "q": CANARY, "api_key": wrong_key})
     server_with_keys.request("POST", f"/translate?q={CANARY}&source=en&target=de&api_key={CANARY}")
     server_with_keys.post("/v1/translate/stream", {**REQUEST, "q": f"one. {CANARY}"}, **key)
-    wrong_change = {"kind": "silence", "site": "cross", "head": 99}
+    wrong_change = {"kind": "silence", "site": "cross", "head": 99}  # the model has no such head
     requests = [
         {"q": CANARY},
         {"q": f"{CANARY} \ud800", "changes": [wrong_change]},
@@ -260,7 +261,7 @@ def test_refused_requests_do_not_count_towards_the_rate_limit(
             limiter.check("an office")
             accepted += 1
         now[0] += 1 / 3
-    # A burst of 60 requests is accepted, then one request per second.
+    # 60 requests are accepted at first, and one more for each of the 180 seconds.
     assert 60 + 175 < accepted <= 60 + 181
 
 

@@ -34,7 +34,7 @@ def test_a_word_document_is_translated(shared_server: RunningServer) -> None:
     assert "one two three" not in document
 
 
-def test_a_note_names_the_cells_that_a_formula_compares(shared_server: RunningServer) -> None:
+def test_a_note_names_the_texts_that_a_formula_compares_with_cells(shared_server: RunningServer) -> None:
     formula = '<worksheet><c r="B1"><f>COUNTIF(A:A,"one")</f></c></worksheet>'
     data = make_xlsx("<si><t>one</t></si><si><t>two</t></si>", **{"worksheets/sheet1": formula})
     [note] = shared_server.post_file("a.xlsx", data, source="en", target="de").json["notes"]
@@ -61,7 +61,7 @@ def test_the_source_language_of_a_rails_file_becomes_the_target_language(
 def test_a_zip_bomb_is_refused(shared_server: RunningServer) -> None:
     output = io.BytesIO()
     with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/document.xml", bytes(32 * 2**20))
+        archive.writestr("word/document.xml", bytes(32 * 2**20))  # zeros: compressed about 1,000 times
     answer = shared_server.post_file("a.docx", output.getvalue(), source="en", target="de")
     assert answer.status == 400
     assert "No real document does" in answer.json["error"]

@@ -1,7 +1,8 @@
-"""Tests of the translation page in a real browser.
+"""Tests of what users do on the translation page, in a real browser.
 
-They use the words of a translation, other candidates for a word, single sentences and files. They also check
-what the browser stores (texts, the history and settings).
+The tests use the words of a translation, other candidates for a word, single sentences and files. Some tests
+check what the browser stores: texts, the history and settings. The tests of security and layout are in
+`test_serve_browser.py`.
 """
 
 from __future__ import annotations
@@ -133,8 +134,9 @@ def test_words_are_tinted_by_their_probability_unless_tinting_is_switched_off(
     [answer] = server.post("/v1/translate", request).json["translations"]
     for index, word in enumerate(answer["words"]):
         probability = word["probability"]
-        step = next((step for step, minimum in enumerate((0.75, 0.5, 0.25)) if probability >= minimum), 3)
-        expect(page.locator("#result .word").nth(index)).to_have_class(re.compile(rf"\btint-{step}\b"))
+        # Tint 0 is for the most probable words, tint 3 for the least probable words.
+        tint = next((tint for tint, minimum in enumerate((0.75, 0.5, 0.25)) if probability >= minimum), 3)
+        expect(page.locator("#result .word").nth(index)).to_have_class(re.compile(rf"\btint-{tint}\b"))
     expect(page.locator("#tint-legend")).to_contain_text("no measure of quality")
     page.uncheck("#tint")
     expect(page.locator("#result")).not_to_have_class(re.compile("tinted"))
@@ -296,12 +298,13 @@ def test_the_text_survives_a_reload_and_is_in_the_address(
     assert page.url == f"{server.url}/#en/de/{quote('one 100% two')}"
     page.reload()
     expect(page.locator("#result")).to_have_text(shown, timeout=TIMEOUT_MS)
+    # An address without languages whose text is not escaped, as a person may type it.
     page.evaluate("location.hash = '#100%'")
     expect(page.locator("#text")).to_have_value("100%")
     page.evaluate("location.hash = '#de/fr/eins%20zwei'")
     expect(page.locator("#text")).to_have_value("eins zwei")
     expect(page.locator("#target")).to_have_value("fr")
-    long = "one two three " * 200
+    long = "one two three " * 200  # too long for an address
     page.fill("#text", long)
     expect(page).to_have_url(f"{server.url}/")
     page.reload()
@@ -328,7 +331,8 @@ def test_the_style_survives_a_reload(open_page: Callable[..., Page]) -> None:
     expect(polite).to_be_checked()
     expect(page.locator("#result")).to_have_text(shown, timeout=TIMEOUT_MS)
     assert '"tags":["<polite>"]' in bodies[0]
-    page.goto(f"{page.url.split('#')[0]}?#en/de/one")  # the style is not kept for another text
+    # The "?" makes the browser load the page. The style is not kept for another text.
+    page.goto(f"{page.url.split('#')[0]}?#en/de/one")
     expect(page.locator("#text")).to_have_value("one")
     expect(polite).not_to_be_checked()
 
@@ -424,6 +428,7 @@ def test_a_language_without_a_model_is_not_recognised(open_page: Callable[..., P
 
 
 def test_a_tag_is_put_before_every_sentence_and_is_not_aligned(server: RunningServer) -> None:
+    """This test needs no browser. It is here because only this server has a model with a tag."""
     request = {"source": "en", "target": "de", "alignment": True}
     [tagged] = server.post("/v1/translate", {**request, "q": TWO_SENTENCES, "tags": ["<polite>"]}).json[
         "translations"
@@ -625,14 +630,17 @@ def test_the_pages_are_accessible_and_never_overflow(
 
 
 def assert_fits_and_is_accessible(page: Page) -> None:
-    """Assert that the page is no wider than the screen and that axe-core, if installed, finds no problem."""
+    """Assert that the page is no wider than the screen.
+
+    If axe-core is installed, also assert that it finds no problem that is more than minor.
+    """
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     if not AXE.is_file():
         return
     page.evaluate(f"window.axe || {AXE.read_text(encoding='utf-8')}")
     violations = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-    serious = [violation for violation in violations if violation["impact"] != "minor"]
-    assert [(violation["id"], violation["nodes"][0]["html"]) for violation in serious] == []
+    more_than_minor = [violation for violation in violations if violation["impact"] != "minor"]
+    assert [(violation["id"], violation["nodes"][0]["html"]) for violation in more_than_minor] == []
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "ko-KR"])

@@ -95,7 +95,7 @@ def test_candidates_are_other_words_with_the_rest_of_the_translation(shared_serv
     assert (refused.status, "no single model" in refused.json["error"]) == (400, True)
 
 
-def test_a_tag_that_the_model_lacks_is_refused(shared_server: RunningServer) -> None:
+def test_tags_that_the_model_lacks_and_too_many_tags_are_refused(shared_server: RunningServer) -> None:
     for path in ("/v1/translate", "/v1/translate/stream", "/v1/candidates"):
         answer = shared_server.post(path, {"q": "one", "source": "en", "target": "de", "tags": ["<rude>"]})
         assert answer.status == 400
@@ -104,9 +104,10 @@ def test_a_tag_that_the_model_lacks_is_refused(shared_server: RunningServer) -> 
         answer = shared_server.post(path, {"q": "one", "source": "de", "target": "de", "tags": "<rude>"})
         assert answer.status == 400
         assert "this server has no tag '<rude>'. It has no tags" in answer.json["error"]
-    answer = shared_server.post("/v1/translate", {**REQUEST, "tags": "<a>" * 9})
-    assert answer.status == 400
-    assert shared_server.post("/v1/translate", {**REQUEST, "tags": 3}).status == 400
+    for tags in (["<a>"] * 9, 3):
+        answer = shared_server.post("/v1/translate", {**REQUEST, "tags": tags})
+        assert answer.status == 400
+        assert "is not an array of at most 8 tags" in answer.json["error"]
     assert shared_server.post("/v1/translate", {**REQUEST, "tags": []}).status == 200
 
 

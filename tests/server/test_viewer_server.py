@@ -1,4 +1,7 @@
-"""The server of the live page answers only one user on the same computer, and refuses large requests."""
+"""The server of the live page answers only pages of its own secret address, on the same computer.
+
+It refuses large and incomplete requests.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,7 @@ REQUEST = {"model": 0, "sentence": SENTENCE}
 
 @contextmanager
 def serving(service: ExplanationService, **settings: Any) -> Iterator[ViewerServer]:
+    """Run the server of a live page in a thread until the block ends."""
     with ViewerServer(service, **settings) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -213,6 +217,7 @@ def test_other_methods_are_refused(server: ViewerServer, method: str) -> None:
 
 
 def test_a_form_of_another_page_is_refused(server: ViewerServer) -> None:
+    """Without the permission of the server, a page of another origin can send text, but no JSON."""
     assert post(server, "explain", REQUEST, **{"Content-Type": "text/plain"})[0] == 415
 
 
@@ -221,7 +226,7 @@ def test_a_form_of_another_page_is_refused(server: ViewerServer) -> None:
     [
         (str(VIEWER_LIMITS.max_body_bytes + 1), 413),
         ("9" * 18, 413),
-        ("9" * 30, 400),
+        ("9" * 30, 400),  # does not fit into 64 bits, so the parser refuses it
         ("-1", 400),
         ("x", 400),
         ("٣", 400),  # the Arabic digit 3

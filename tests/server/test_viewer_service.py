@@ -111,7 +111,7 @@ def test_a_forced_candidate_begins_the_translation() -> None:
     other = next(id_ for id_, _, _ in plain["candidates"][0] if id_ not in {END, plain["target"]["ids"][0]})
     forced = request(service, "explain", sentence=SENTENCE, prefix=[other])
     assert forced["target"]["ids"][0] == other
-    assert forced["forced"] == 1
+    assert forced["forced"] == 1  # the number of tokens that the request forced
 
 
 def test_steps_and_effects_are_those_of_the_explanation() -> None:
@@ -130,7 +130,7 @@ def test_steps_and_effects_are_those_of_the_explanation() -> None:
     )
 
 
-def test_weights_have_four_decimals() -> None:
+def test_weights_are_exact_to_four_decimals() -> None:
     response = request(service_of("transformer"), "explain", sentence=SENTENCE)
     exact = explain(small_translator("transformer"), SENTENCE)
     for site, attention in exact.attention.items():
@@ -194,7 +194,7 @@ def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it
 
 def test_the_cache_keeps_only_as_many_large_explanations_as_its_limit_allows() -> None:
     translator = small_translator("transformer")
-    # There is room for three explanations of 8 source tokens and 10 target tokens.
+    # The sentence has 8 tokens. There is room for three explanations with 10 target tokens each.
     limits = CostLimits(max_weights=3 * count_weights(translator.model, 8, 10))
     service = ExplanationService([NamedTranslator("tiny", translator)], limits=limits)
     for target in ("a", "a a", "a a a", *("a " * 9 + word for word in ("tree", "house", "river", "home"))):
@@ -211,8 +211,8 @@ def test_an_answer_that_is_too_large_is_not_sent(monkeypatch: pytest.MonkeyPatch
 def test_a_page_with_the_model_in_it_is_written_if_its_settings_are_known() -> None:
     model = NamedTranslator("mine", small_translator("bahdanau"), SMALL_MODELS["bahdanau"])
     service = ExplanationService([model])
-    [card] = service.page_data()["live"]["models"]
-    assert card["can_be_saved"]
+    [entry] = service.page_data()["live"]["models"]
+    assert entry["can_be_saved"]
     page = request(service, "file", model=0, sentence=SENTENCE)["html"]
     assert 'id="jumok-weights"' in page
     assert SENTENCE in page
@@ -243,8 +243,8 @@ def test_the_response_repeats_the_changes_of_the_request() -> None:
 def test_several_models_are_selected_by_index() -> None:
     names = ["transformer", "bahdanau"]
     service = ExplanationService([NamedTranslator(name, small_translator(name)) for name in names])
-    cards = service.page_data()["live"]["models"]
-    assert [card["facts"]["family"] for card in cards] == ["transformer", "recurrent"]
+    entries = service.page_data()["live"]["models"]
+    assert [entry["facts"]["family"] for entry in entries] == ["transformer", "recurrent"]
     for index, name in enumerate(names):
         response = request(service, "explain", model=index, sentence=SENTENCE)
         assert response["target"]["text"] == small_translator(name).translate([SENTENCE])[0].text
@@ -394,7 +394,9 @@ def test_the_explanation_has_the_training_facts_of_the_model(run: Path) -> None:
         "schedule": "cosine",
         "steps": 3,
         "plan": [[0, 3]],
-        **{name: facts[name] for name in ("learning_rate", "warmup")},
+        **{
+            name: facts[name] for name in ("learning_rate", "warmup")
+        },  # derived, so any value is accepted here
     }
     assert 0 < facts["learning_rate"] < 1
     assert "training" not in explain(small_translator("transformer"), SENTENCE).facts

@@ -34,6 +34,8 @@ WIDTH = 8
 
 @dataclass(frozen=True)
 class Subject:
+    """An attention that is checked: the function that makes it, and its precision."""
+
     make: Callable[..., Attention]  # make(heads=, causal=, dropout=)
     dtype: torch.dtype
 
@@ -62,6 +64,8 @@ class Subject:
 
 @dataclass(frozen=True)
 class Case:
+    """Sizes of a call. `batch`, `heads`, `queries` and `keys` are numbers."""
+
     batch: int
     heads: int
     queries: int
@@ -150,7 +154,7 @@ def masked_keys_have_weight_zero(subject: Subject, case: Case) -> None:
 
 
 def masks_compose(subject: Subject, case: Case) -> None:
-    """Padding, causality and the mask of the call act like their AND."""
+    """Padding, causality and the mask of the call together act like one mask, their AND."""
     if not subject.supports("mask"):
         return
     query, keys, allowed = case.inputs(subject)
@@ -207,7 +211,7 @@ def padding_is_bool(subject: Subject, case: Case) -> None:
 
 
 def padding_on_the_left(subject: Subject, case: Case) -> None:
-    """A mechanism that supports left padding gives the same result with it."""
+    """If a mechanism supports left padding, padding before the keys does not change the context."""
     if not subject.supports("left_padding"):
         return
     query, keys, _ = case.inputs(subject)
@@ -265,7 +269,7 @@ def empty_rows(subject: Subject, case: Case) -> None:
 
 
 def requesting_weights_changes_nothing(subject: Subject, case: Case) -> None:
-    """In eval mode the context is the same whether or not weights are requested."""
+    """In eval mode, the context is the same with and without requested weights."""
     query, keys, allowed = case.inputs(subject)
     for causal in {False, subject.supports("causal")}:
         attention = subject.attention(case, causal=causal)
@@ -461,7 +465,7 @@ def bias_of_minus_infinity_masks(subject: Subject, case: Case) -> None:
 
 
 def unsupported_calls_are_refused(subject: Subject, case: Case) -> None:
-    """An unsupported call raises an error that names a mechanism that supports it."""
+    """An unsupported call raises an error that names a mechanism that supports this call."""
     attention = subject.attention(case)
     query, keys, allowed = case.inputs(subject)
     memory = attention.prepare(keys, keys)

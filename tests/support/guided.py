@@ -26,7 +26,8 @@ MAX_ATTEMPTS = 6000
 class GuidedScene(Scene):
     """A scene whose lexical choices are restricted to the words of a sentence, `sentence_words`.
 
-    `fitting_cache` caches the options that fit. Its keys are the `id()` of the sequences of options.
+    `fitting_cache` has the options that fit, for each sequence of options. Its keys are the `id()` of these
+    sequences.
     """
 
     __slots__ = ("fitting_cache", "sentence_words")
@@ -50,10 +51,11 @@ class GuidedScene(Scene):
         return super().pick(cast("list[Choice]", self.fitting_cache[id(options)]))
 
 
-_MIN_CACHED = 20
+_MIN_CACHED = 20  # the smallest number of options whose fitting options are cached
 
 
 def _fitting_options(options: Sequence[Choice], sentence_words: set[str]) -> Sequence[Choice]:
+    """Return the options that fit the sentence. If no option fits, return all options."""
     return [option for option in options if _fits(option, sentence_words)] or options
 
 
@@ -69,16 +71,18 @@ def _fits(option: object, sentence_words: set[str]) -> bool:
     if isinstance(option, Expression):
         return {word.lower() for word in option.english} <= sentence_words
     if isinstance(option, str) and option in PRONOUNS:
-        return bool({word.lower() for word in PRONOUNS[option][:3]} & sentence_words)
+        english_cases = PRONOUNS[option][:3]  # subject, object, possessive
+        return bool({word.lower() for word in english_cases} & sentence_words)
     if isinstance(option, tuple):
         parts = [part for part in option if isinstance(part, Noun | Verb | Adjective | Expression | tuple)]
+        # Parts of one type are alternatives. Parts of several types occur together in a sentence.
         are_alternatives = len({type(part) for part in option}) == 1
         return (any if are_alternatives else all)(_fits(part, sentence_words) for part in parts) or not parts
     return True
 
 
 def find_pair(pattern: str, source: str) -> Pair | None:
-    """Return the pair that the pattern builds with this source, or None if it was not found."""
+    """Return the pair that the pattern builds with this source, or None after MAX_ATTEMPTS attempts."""
     polite = source.startswith("<polite> ")
     english = source.removeprefix("<polite> ")
     sentence_words = {word.lower() for word in split_words(english)}

@@ -1,4 +1,7 @@
-"""Import a package, and compare the imported model with the numbers of the toolkit that made the package."""
+"""Import a package, and compare the imported model with the numbers of the toolkit that made the package.
+
+`learned_positions_model` makes a model that can be exported for such a toolkit.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ def token_ids(translator: jumok.Translator, names: list[str]) -> list[int]:
 
 
 def search(translator: jumok.Translator, texts: list[str], **options: Any) -> list[list[str]]:
-    """Return the tokens of the best hypothesis of each text."""
+    """Return the tokens of the best hypothesis of each text, which has at most MAX_TOKENS tokens."""
     # The maximum length is ratio · source length + extra tokens: MAX_TOKENS for every source.
     plan = SearchPlan(max_length_ratio=1e-9, extra_tokens=MAX_TOKENS, min_length=0, **options)
     sources = translator.tokenizers.source.encode_batch(texts)

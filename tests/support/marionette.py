@@ -71,6 +71,7 @@ class Firefox:
         return self._send("WebDriver:ExecuteAsyncScript", {"script": script, "args": [argument]})["value"]
 
     def wait_for(self, expression: str) -> None:
+        """Wait until a JavaScript expression is true in the page."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not self.run(f"return !!({expression})"):
             if time.monotonic() > deadline:

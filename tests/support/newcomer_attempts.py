@@ -1,4 +1,4 @@
-"""The commands that a new user tried, as tables with the exit code and the texts of the output.
+"""Commands that a new user tried, or may try, as tables with the exit code and the texts of the output.
 
 A review made 156 attempts, and the numbers below are those of the review. The number 0 stands for attempts
 that were added later. Every attempt is in one of three tables. `test_cli_newcomer.py` calls the commands in
@@ -18,12 +18,14 @@ class Attempt(NamedTuple):
     """A command that is called in the process of the tests."""
 
     number: int  # in the review, or 0 if the attempt was added later
-    command: str  # the arguments of `jumok`; MODEL, RECURRENT, RUN and DAMAGED:… are replaced by paths
+    # The arguments of `jumok`. MODEL, RECURRENT, RUN and DAMAGED:… are replaced by paths. The fixture
+    # `folder` of test_cli_newcomer.py makes the other files and folders.
+    command: str
     code: int  # the exit code
     expected_texts: tuple[str, ...] = ()  # texts that the output must contain
     forbidden_texts: tuple[str, ...] = ()  # texts that the output must not contain
     stdin: bytes = b""
-    slow: bool = False
+    slow: bool = False  # whether the attempt is marked as a slow test
 
 
 class ShellAttempt(NamedTuple):
@@ -209,6 +211,7 @@ TRAINING = [
     Attempt(0, "finish RUN", 2, ("is not a run folder",)),
     Attempt(0, "finish MODEL", 2, ("is not a run folder",)),
 ]
+# Attempts with a trained model, and a few others. Most of them translate.
 TRANSLATING = [
     Attempt(34, "translate MODEL", 0),
     Attempt(35, "translate MODEL", 0, stdin=b"\n\n\n"),
@@ -371,7 +374,7 @@ TEST_OF_FAULT: dict[str, str] = {
     # Attempts 2, 14, 15, 20 and `check swapped.en-ko.tsv`.
     "B5": "tests/cli/test_cli_newcomer.py::test_an_attempt_gives_its_exit_code_and_texts",
     "B6": "tests/server/test_serve_workers.py::"
-    "test_a_port_that_another_server_took_while_it_loads_is_reported_at_once",
+    "test_a_port_of_a_server_that_is_still_loading_models_is_reported_at_once",
     "B7": "tests/cli/test_cli_display.py::test_a_narrow_terminal_shows_the_bar_and_fewer_facts",
     "B8": "tests/cli/test_cli_translate.py::test_the_time_left_is_computed_from_all_lines_so_far",
     "C1": "tests/data/test_measured_points.py::test_the_points_with_the_nearest_numbers_of_pairs_come_first",

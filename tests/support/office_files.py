@@ -52,7 +52,10 @@ def run(text: str, properties: str = "") -> str:
 
 
 def make_docx(body: str, **more: str | bytes) -> bytes:
-    """Return a Word document. Each keyword adds a part: `header1="…"` adds word/header1.xml."""
+    """Return a Word document whose body has the XML `body`.
+
+    Each keyword adds a part: `header1="…"` adds word/header1.xml.
+    """
     parts: dict[str, str | bytes] = {
         "[Content_Types].xml": f"{XML}<Types/>",
         "word/document.xml": word_part("document", f"<w:body>{body}</w:body>"),
@@ -64,6 +67,8 @@ def make_docx(body: str, **more: str | bytes) -> bytes:
 
 
 def make_pptx(slide: str, notes: str = "") -> bytes:
+    """Return a presentation of one slide with notes. The arguments are the paragraphs in them, as XML."""
+
     def part(content: str) -> str:
         return f'{XML}<p:sld xmlns:a="{_A}" xmlns:p="urn:p"><p:txBody>{content}</p:txBody></p:sld>'
 
@@ -78,7 +83,7 @@ def make_pptx(slide: str, notes: str = "") -> bytes:
 
 
 def make_epub(page: str) -> bytes:
-    """Return a book of one page."""
+    """Return a book of one page. `page` is the XHTML of the page."""
     return make_zip(
         {
             "mimetype": "application/epub+zip",
@@ -93,6 +98,10 @@ def make_epub(page: str) -> bytes:
 
 
 def make_xlsx(strings: str, **more: str) -> bytes:
+    """Return a workbook whose table of shared strings has the XML `strings`.
+
+    Each keyword adds a part: `workbook="…"` adds xl/workbook.xml.
+    """
     return make_zip(
         {
             "[Content_Types].xml": f"{XML}<Types/>",

@@ -42,7 +42,7 @@ PANELS = {
 }
 HEADS = "td canvas"  # the small maps of the attention panel, one per head
 SENTENCE = "I go home."
-"""The first sentence of the page with one model (fixture `address`)."""
+"""The first sentence of the page with one model (fixture `address` in `tests/web/conftest.py`)."""
 
 
 def find_browser() -> str | None:
@@ -51,7 +51,10 @@ def find_browser() -> str | None:
 
 @dataclass
 class MonitoredPage:
-    """A page, and a list of its errors, warnings, failed requests and requests to other hosts."""
+    """A page, and a list of its problems: errors, warnings, failed requests, and requests to other hosts.
+
+    If `expects_refusal`, messages about the status 400 are no problems.
+    """
 
     page: Page
     expects_refusal: bool
@@ -112,7 +115,10 @@ def save_file(page: Page, kind: str) -> bytes:
 
 
 def assert_accessible(page: Page, axe: str) -> None:
-    """Assert that axe-core, if it is installed, finds no serious accessibility problem."""
+    """Assert that axe-core finds no serious accessibility problem.
+
+    `axe` is the script of axe-core, or "" if it is not installed. Then nothing is checked.
+    """
     if not axe:
         return
     page.evaluate(f"window.axe || {axe}")
@@ -126,6 +132,10 @@ def assert_accessible(page: Page, axe: str) -> None:
 
 
 def assert_every_panel_has_content(page: Page, *, has_attention: bool = True, axe: str = "") -> None:
+    """Open each panel, and check its content and its accessibility. `axe` is that of `assert_accessible`.
+
+    If the model has no attention, only the beam panel has content, and the others must say so.
+    """
     for panel, element in PANELS.items():
         page.locator(f"#tab-{panel}").click()
         expect(page.locator("[data-word=source-0]")).to_be_visible()

@@ -31,7 +31,7 @@ def half_bright(side: str, brightness: int) -> NDArray[np.uint8]:
 
 
 def write_classes(folder: Path, count: int, *, sides: tuple[str, ...] = ("left", "right")) -> Path:
-    """Write `count` different pictures per side into a subfolder with the name of the side."""
+    """Write `count` different pictures (at most 100) per side into a subfolder with the name of the side."""
     for side in sides:
         (folder / side).mkdir(parents=True)
         for index in range(count):

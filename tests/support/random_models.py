@@ -1,4 +1,4 @@
-"""Transformers with random weights and confident predictions, and model folders with them."""
+"""Models with random weights, most with confident predictions, and model folders with them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ SMALL = {"encoder_layers": 2, "decoder_layers": 2, "width": 16, "feed_forward": 
 def random_model(
     *, vocab_size: int = 24, seed: int = 1, tied: bool = False, **settings: Any
 ) -> TranslationModel:
-    """Return a small model. If not `tied`, its predictions are confident, and never `<pad>` or `<s>`."""
+    """Return a small model with random weights.
+
+    If not `tied`, its predictions are confident, and it never predicts `<pad>` or `<s>`.
+    """
     torch.manual_seed(seed)
     family = SETTINGS_BY_FAMILY[settings.get("family", "transformer")]
     validated: Any = family.model_validate({**SMALL, "tied": tied, **settings})

@@ -54,6 +54,7 @@ def tokenizers() -> TokenizerPair:
 
 
 def make_translator(settings: Any, **options: Any) -> Translator:
+    """Return a translator with random weights. `options` are arguments of `Translator`."""
     torch.manual_seed(7)
     size = tokenizers().target.vocab_size
     model = build_model(settings, source_vocab_size=size, target_vocab_size=size, shared=True)
@@ -81,6 +82,7 @@ OTHER_MODELS = {
 
 @functools.cache
 def small_translator(name: str) -> Translator:
+    """Return the translator of a name in SMALL_MODELS or OTHER_MODELS."""
     return make_translator((SMALL_MODELS | OTHER_MODELS)[name])
 
 

@@ -55,7 +55,7 @@ class Answer:
 
 @dataclass
 class RunningServer:
-    """A running server."""
+    """A running server. `process` is None if the server runs in a thread."""
 
     url: str
     log: Path
@@ -114,7 +114,7 @@ class RunningServer:
         return logged_events()
 
     def worker_pids(self) -> list[int]:
-        """Return the process ids of the workers that are alive."""
+        """Return the process ids of the workers that have been ready and are still alive."""
         return [
             line["pid"]
             for line in self.events()
@@ -122,7 +122,7 @@ class RunningServer:
         ]
 
     def stop(self) -> int:
-        """Send SIGTERM and return the exit code."""
+        """Send SIGTERM, wait until the process has ended, and return its exit code."""
         self.signal(signal.SIGTERM)
         return self.process.wait(timeout=120) if self.process else 0
 
@@ -180,7 +180,7 @@ def serving(folder: Path, *arguments: str | Path) -> Iterator[RunningServer]:
             stderr=stream,
             env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
         )
-        killer = threading.Timer(300, process.kill)
+        killer = threading.Timer(300, process.kill)  # ends the wait for a server that does not start
         killer.start()
         try:
             line = process.stdout.readline().decode() if process.stdout else ""

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 @dataclass
 class TableState:
     source: Tensor  # (row, source)
-    code: Tensor  # (row,) a hash of the whole history
+    code: Tensor  # (row,) a hash of the source and of all tokens so far
     was_used: bool = False
 
     def use(self) -> TableState:
         """Return this state. A second call raises an error, because a stepper may get a state only once."""
         if self.was_used:
-            raise RuntimeError("this state was already consumed")
+            raise RuntimeError("this state was already used")
         self.was_used = True
         return self
 
@@ -37,7 +37,8 @@ class TableState:
 class TableStepper:
     """A stepper whose log-probabilities are rows of a random table.
 
-    A hash of the source and of all tokens so far selects the row.
+    A hash of the source and of all tokens so far selects the row. If there are `ids`, the table has columns
+    for these tokens only, as in a search with a shortlist.
     """
 
     def __init__(
@@ -45,17 +46,17 @@ class TableStepper:
         *,
         vocab_size: int,
         seed: int,
-        states: int = 211,
+        num_rows: int = 211,
         ids: Sequence[int] | None = None,
         sharpness: float = 2.0,
     ) -> None:
         generator = torch.Generator().manual_seed(seed)
-        scores = torch.randn(states, vocab_size, generator=generator) * sharpness
+        scores = torch.randn(num_rows, vocab_size, generator=generator) * sharpness
         self.ids = None if ids is None else torch.tensor(ids)
         if self.ids is not None:
             scores = scores[:, self.ids]
         self.table = scores.log_softmax(dim=-1)
-        self.attention = torch.rand(states, 64, generator=generator) + 0.05
+        self.attention = torch.rand(num_rows, 64, generator=generator) + 0.05  # for up to 64 source tokens
 
     def begin(self, source: Batch) -> TableState:
         weights = torch.arange(1, source.source.shape[1] + 1)
@@ -104,7 +105,7 @@ def brute_force(
     """Return every translation, ranked by log p / |y|^α.
 
     A translation of the maximum length is scored without `</s>`, because a search would cut it there.
-    `</s>` is not masked, so the scores differ from those of a search with `min_length` > 0.
+    `</s>` is never masked here. A search with `min_length` > 0 masks it, so its scores differ.
     """
     max_length = int(plan.max_lengths(sentence)[0])
     ranked: list[Hypothesis] = []
@@ -121,6 +122,7 @@ def brute_force(
 
 
 def was_cut(hypothesis: Hypothesis, max_length: int) -> bool:
+    """Return whether the hypothesis has the maximum length, at which a search cuts it."""
     return len(hypothesis.ids) == max_length
 
 

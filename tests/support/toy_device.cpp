@@ -1,9 +1,10 @@
 // A device that pretends to be an accelerator, for tests on machines without one.
 //
-// Its memory is ordinary memory, and its kernels are those of the CPU, called on a copy. What makes it useful is
-// what it refuses and what it counts. It refuses an operation on tensors of two devices, as an accelerator does.
-// It counts waits: whenever the host asks for a value that an accelerator would still have to compute. It says
-// nothing about speed, nor about which kernels a real device has.
+// Its memory is ordinary memory. Most of its kernels are those of the CPU, called on a copy. Tests use it for what
+// it refuses and what it counts. It refuses an operation on tensors of two devices, as an accelerator does. It
+// counts waits: how often the host asks for a value that an accelerator would still have to compute. It also
+// counts uploads, the copies from the host to the device. It shows neither the speed of a real device, nor which
+// kernels a real device has.
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/autocast_mode.h>
@@ -32,10 +33,10 @@ namespace toy {
 constexpr c10::DeviceType kToy = c10::DeviceType::PrivateUse1;
 const c10::Device kDevice(kToy, 0);
 
-// --- what is counted ---
+// --- the numbers of waits and uploads ---
 
 std::mutex counts_mutex;
-std::map<std::string, long> waits;  // by what the host waited for
+std::map<std::string, long> waits;  // operation for which the host waited → number of waits
 long uploads = 0;
 thread_local int depth_on_cpu = 0;  // > 0 in `run_on_cpu`, whose own copies are neither waits nor uploads
 
@@ -207,7 +208,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input
   return {gates[3].sigmoid() * next.tanh(), next, at::empty({0}, cell.options())};
 }
 
-// --- everything else: the kernel of the CPU, after a look at the arguments ---
+// --- all other operations: the kernel of the CPU, after a check of the devices of the arguments ---
 
 // Operations whose result has a shape that only the device knows, or that answer with a value on the host.
 const std::unordered_set<std::string> kWaiting = {

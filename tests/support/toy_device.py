@@ -14,7 +14,11 @@ __all__ = ["register_toy_device"]
 
 
 def register_toy_device(build_folder: Path) -> Any:
-    """Return the extension: `waits()` (operation → number of waits), `uploads()` and `reset_counts()`."""
+    """Build and register the device. Return the extension, which has three functions.
+
+    `waits()` returns operation → number of waits of the host. `uploads()` returns the number of copies from
+    the host to the device. `reset_counts()` sets all these numbers to 0.
+    """
     build_folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("MAX_JOBS", "1")
     torch.utils.rename_privateuse1_backend("toy")

@@ -1,4 +1,4 @@
-"""Measure the largest tensor of a mechanism, draw random inputs, and check gradients."""
+"""Checks of mechanisms: the size of their largest tensor, their gradients, and random inputs for them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from jumok.attention import padding_mask
 
 
 class LargestTensor(TorchDispatchMode):
-    """Records the number of elements of the largest tensor that operations read or write, except views."""
+    """Records the number of elements of the largest tensor that operations read or write.
+
+    Operations that only make a view of a tensor are left out.
+    """
 
     def __init__(self):
         super().__init__()
-        self.elements = 0
+        self.num_elements = 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
         if not func.is_view:
             tensors = [leaf for leaf in tree_leaves((args, result)) if isinstance(leaf, torch.Tensor)]
-            self.elements = max([self.elements, *(tensor.numel() for tensor in tensors)])
+            self.num_elements = max([self.num_elements, *(tensor.numel() for tensor in tensors)])
         return result
 
 
-def largest_tensor(mechanism, length, **options):
+def largest_tensor_size(mechanism, length, **options):
     """Return the number of elements of the largest tensor of self-attention over one sentence.
 
     The forward pass and the backward pass are measured.
@@ -33,10 +36,10 @@ def largest_tensor(mechanism, length, **options):
     with LargestTensor() as largest:
         memory = mechanism.prepare(states, states, torch.ones(1, length, dtype=torch.bool))
         mechanism(states, memory, **options).context.sum().backward()
-    return largest.elements
+    return largest.num_elements
 
 
-def largest_step_tensor(mechanism, length):
+def largest_step_tensor_size(mechanism, length):
     """Return the number of elements of the largest tensor of a decoding step after `length` + 1 positions."""
     states = torch.randn(1, 2, length + 2, 4, generator=torch.Generator().manual_seed(0))
     memory = mechanism.prepare(states[:, :, :length], states[:, :, :length], None)
@@ -46,7 +49,7 @@ def largest_step_tensor(mechanism, length):
     with LargestTensor() as largest:
         memory = mechanism.extend(memory, last, last)
         mechanism(last, memory, query_offset=length + 1)
-    return largest.elements
+    return largest.num_elements
 
 
 def random_inputs(queries, keys, *, seed=0):
