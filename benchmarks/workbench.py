@@ -35,7 +35,10 @@ class Workbench:
 
 
 def prepare_run(bench: Workbench, family: str) -> Path:
-    """Start a run of jumok, and stop it before its first update. Its folder then has settings and data."""
+    """Start a run of jumok, and stop it before its first update.
+
+    Return its run folder, which then has the settings and the encoded pairs.
+    """
     from jumok.training.events import Started
     from jumok.training.run.training_run import training_events
 

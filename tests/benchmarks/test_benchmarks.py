@@ -52,7 +52,7 @@ def test_if_lower_is_better_a_slower_system_has_a_ratio_above_one() -> None:
     assert [row.ratio for row in result.rows] == [1.0, 4.0]
 
 
-def test_model_flops_are_those_that_torch_counts_in_a_training_step() -> None:
+def test_model_flops_are_what_torch_counts_in_a_training_step_without_masked_scores() -> None:
     layers, width, hidden, vocab_size, rows, source, target = 2, 16, 24, 40, 3, 32, 16
     settings = TransformerSettings(
         encoder_layers=layers, decoder_layers=layers, width=width, feed_forward=hidden, heads=2, dropout=0.0
@@ -141,7 +141,7 @@ def test_a_measurement_waits_until_a_short_load_ends(monkeypatch: pytest.MonkeyP
     assert next(busy, None) is None
 
 
-def test_the_page_of_this_repository_is_filled_from_its_results() -> None:
+def test_the_pages_of_this_repository_are_filled_from_its_results() -> None:
     for path in PAGES:
         page = path.read_text(encoding="utf-8")
         assert fill_page(page, RESULTS) == page
