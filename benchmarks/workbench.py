@@ -59,7 +59,7 @@ def write_eole_corpus(run: Path) -> Path:
     from jumok.types import END
 
     store, out = open_store(run / "data"), run.parent / f"{run.name}.tokens"
-    out.mkdir()
+    out.mkdir(exist_ok=True)
     names = [f"p{token}" for token in range(load_tokenizer(run / "pieces.model").vocab_size)]
     # The special tokens are left out, because eole adds its own four special tokens.
     (out / "vocabulary.txt").write_text("\n".join(names[END + 1 :]) + "\n", encoding="utf-8")

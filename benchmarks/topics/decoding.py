@@ -90,9 +90,10 @@ def write_models(folder: Path, size: str, tokenizer: Tokenizer) -> tuple[Path, P
         shared=True,
     )
     model_folder, converted = folder / "jumok", folder / "ctranslate2"
-    converted.mkdir(parents=True)
+    converted.mkdir(parents=True, exist_ok=True)
     card = ModelCard(recipe, facts={INT8_COSTS: 0.0})
-    save_model(model_folder, card, module_weights(model), {"pieces.model": tokenizer.to_bytes()})
+    tokenizers = {"pieces.model": tokenizer.to_bytes()}
+    save_model(model_folder, card, module_weights(model), tokenizers, replace=True)
     for name, data in export(model, max_positions=max_positions_for(recipe), quantization="int8").items():
         (converted / name).write_bytes(data)
     return model_folder, converted

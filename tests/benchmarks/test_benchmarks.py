@@ -20,9 +20,15 @@ from benchmarks.model_flops import TransformerShape, flops_of_pairs, flops_per_t
 from benchmarks.page import NOT_MEASURED, PAGE, PAGES, RESULTS, as_text, fill_page
 from benchmarks.serve_load import PARTS, as_result
 from benchmarks.serve_load import write as write_serving
-from jumok.config.recipe import TransformerSettings
+from benchmarks.topics.decoding import write_models
+from benchmarks.workbench import write_eole_corpus
+from jumok.config.recipe import TextSettings, TransformerSettings
 from jumok.data.batching import padded_batch
+from jumok.data.store import CorpusPairs, write_store
+from jumok.datasets.english_french import generate
 from jumok.models.build import build_model
+from jumok.text.tokenizer import TokenizerPair
+from jumok.text.tokenizer_training import train_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,6 +167,21 @@ def test_a_part_of_serving_replaces_only_its_own_earlier_result(tmp_path: Path) 
     assert both["may_have_been_busy"]  # one of the two was measured on a busy machine
     assert not write_serving([repeated, kill], 0.0, False, path)["may_have_been_busy"]
     assert single_title in as_text(json.loads(path.read_text(encoding="utf-8")))
+
+
+def test_a_working_folder_can_be_used_again(tmp_path: Path) -> None:
+    """The option --work names a folder that an earlier command may have used."""
+    pairs = list(generate("train", 200))
+    lines = [line for pair in pairs for line in (pair.source, pair.target)]
+    tokenizer = train_tokenizer(lines, TextSettings(), vocab_size=300)
+    tokenizers = TokenizerPair(tokenizer, tokenizer, shared=True)
+    run = tmp_path / "transformer"
+    run.mkdir()
+    (run / "pieces.model").write_bytes(tokenizer.to_bytes())
+    write_store(run / "data", [CorpusPairs("text", pairs)], tokenizers, max_tokens=100)
+    for _ in range(2):
+        assert (write_eole_corpus(run) / "vocabulary.txt").is_file()
+        assert all(folder.is_dir() for folder in write_models(tmp_path / "tiny", "tiny", tokenizer))
 
 
 def test_a_table_says_if_the_machine_may_have_been_busy() -> None:
