@@ -1,4 +1,7 @@
-"""`python -m benchmarks [TOPIC …]`: measure, print one table per comparison, write results/TOPIC.json."""
+"""`python -m benchmarks [TOPIC …]`: measure, print one table per comparison, write results/TOPIC.json.
+
+At the end, the pages of the documentation are filled from results/.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Two source trees (git worktrees) take turns (old, new, new, old, …) in one run
 same model folder and the same Python. Each figure is reported as new / old: the median of the ratios of the
 rounds, their range, and the ratio of the best rounds. To see the noise, give the same tree twice.
 
-Exit code 0: nothing is slower. 1: something is slower, or over its absolute limit. 2: nothing was measured.
+Exit code 0: nothing is slower. 1: something is slower, or over its absolute limit. 2: there is no result.
 
 It uses only `import jumok` and the command line, because the modules of two trees can have different names.
 """
@@ -65,7 +65,7 @@ FAMILIES: dict[str, dict[str, object]] = {
 
 
 class NotMeasuredError(Exception):
-    """Nothing was measured: the wrong jumok was imported, or a program failed."""
+    """There is no result: the wrong jumok was imported, or a program or the server failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ class Workload:
     steps: Mapping[str, int]  # by family
     sentences: Mapping[str, int]  # by engine
     passes: int  # how often the sentences are translated
-    starts: int  # how often each program of the topic `startup` is run
-    requests: int  # on one connection
-    load_seconds: float
+    starts: int  # how often each program of the topic `startup` is run, per round and tree
+    requests: int  # of the one client on one connection
+    load_seconds: float  # with many clients
 
 
 FULL = Workload(
@@ -287,11 +287,11 @@ def decoding(engine: str) -> Measurement:
     return Measurement(run)
 
 
-def startup(name: str, *arguments: str, model: bool = False) -> Measurement:
-    """Return the measurement of the wall-clock seconds of a program."""
+def startup(name: str, *arguments: str, takes_model: bool = False) -> Measurement:
+    """Return the measurement of the wall-clock seconds of a program. A model is its last argument."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
-        model_argument = (str(bench.ready_model()),) if model else ()
+        model_argument = (str(bench.ready_model()),) if takes_model else ()
         begin = time.perf_counter()
         run_program(*arguments, *model_argument, text=SENTENCE)
         return {name: time.perf_counter() - begin}
@@ -349,7 +349,7 @@ TOPICS: dict[str, list[Measurement]] = {
     "decoding": [decoding(engine) for engine in ("ctranslate2", "torch")],
     "startup": [
         startup(HELP, "-m", "jumok", "--help"),
-        startup(COLD, "-m", "jumok", "translate", model=True),
+        startup(COLD, "-m", "jumok", "translate", takes_model=True),
         startup("import jumok, s", "-c", "import jumok"),
         startup("from jumok import load, s", "-c", "from jumok import load"),
     ],
@@ -399,7 +399,8 @@ class FigureComparison:
         return median(self.ratios)
 
     @property
-    def best(self) -> float:
+    def best_ratio(self) -> float:
+        """The best value of the new tree in any round, divided by the best value of the old tree."""
         best = max if self.higher_is_better else min
         return best(self.new) / best(self.old)
 
@@ -409,7 +410,7 @@ class FigureComparison:
 
     def verdict(self, percent: float) -> str:
         """Return the problems of the new tree, such as "slower at best", or an empty string."""
-        ratios = {"in the median": self.ratio, "at best": self.best}
+        ratios = {"in the median": self.ratio, "at best": self.best_ratio}
         losses = {name: 1 - ratio if self.higher_is_better else ratio - 1 for name, ratio in ratios.items()}
         too_slow = [name for name, loss in losses.items() if loss > percent / 100]
         problems = [f"slower {' and '.join(too_slow)}"] if too_slow else []
@@ -425,7 +426,7 @@ def as_table(comparisons: Sequence[FigureComparison], percent: float) -> str:
     for figure in comparisons:
         spread = f"{min(figure.ratios):.3f} to {max(figure.ratios):.3f}"
         old, new = (f"{median(values):,.4g}" for values in (figure.old, figure.new))
-        ratios = (f"{figure.ratio:.3f}", spread, f"{figure.best:.3f}")
+        ratios = (f"{figure.ratio:.3f}", spread, f"{figure.best_ratio:.3f}")
         rows.append((figure.name, old, new, *ratios, figure.verdict(percent)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
@@ -477,7 +478,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--limit",
         type=float,
         default=SLOWER_PERCENT,
-        help=f"percent from which a figure counts as slower (default {SLOWER_PERCENT:g})",
+        help=f"percent above which a figure counts as slower (default {SLOWER_PERCENT:g})",
     )
     parser.add_argument(
         "--model", type=Path, help="an English-Korean model folder; if not given, the old tree trains one"
@@ -529,7 +530,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             {
                 **asdict(figure),
                 "ratio": figure.ratio,
-                "best": figure.best,
+                "best": figure.best_ratio,
                 "verdict": verdicts[figure.name],
             }
             for figure in compared

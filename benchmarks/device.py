@@ -60,7 +60,7 @@ FAMILIES: dict[str, Any] = {
     "decoder-only": DecoderOnlySettings(layers=2, **SMALL),
     "encoder-only": EncoderOnlySettings(layers=2, **SMALL),
 }
-TIMED_SIZES = {"tiny": 4_096, "base": 25_000}  # size → target tokens per batch, with padding
+TIMED_SIZES = {"tiny": 4_096, "base": 25_000}  # size → target tokens per batch, about, with padding
 
 
 class OneBatch:
@@ -107,7 +107,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def compare(name: str, device: DeviceConfig, seconds: float) -> dict[str, Any]:
-    """Compare the gradients on the device with those on the CPU, and measure the time of updates on both."""
+    """Compare the gradients on the device with the gradients on the CPU, and time updates on both."""
     model, batch = make_model(FAMILIES[name], rows=16)
     try:
         placed = device.place(copy.deepcopy(model))
@@ -165,7 +165,7 @@ def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
 
 
 def seconds_per_update(model: Model, batch: Batch, seconds: float) -> float:
-    """Return the median time of an update, after a warm-up.
+    """Return the median time of an update, after a warm-up of two updates.
 
     An update returns after its loss is computed, so its time includes the work of the device.
     """

@@ -1,11 +1,12 @@
 """`python -m benchmarks large_corpus --pairs 10000000 --work FOLDER`: from large files to an update.
 
     make      distinct synthetic pairs, and tokenizers learnt on the first of them (not measured)
-    encode    read, clean, deduplicate, hold out and encode them: pairs per second, peaks of memory and disk
-    resume    a new process opens the store, plans the epoch and computes one update of a tiny model
+    encode    read, clean, deduplicate, hold out and encode the pairs: pairs per second, peaks of memory, disk
+    resume    a new process opens the store of encoded pairs, plans the epoch and computes one update of a
+              tiny model: seconds, peak of memory
 
 Without --stage, all stages run, each in its own process; the folder keeps the files of `make` and `encode`.
-Corpora of less than 64 MB, about 450,000 pairs, are encoded by one process.
+Corpora of less than 64 MB, about 450,000 pairs, are read and encoded by one process.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ def _first_update(options: argparse.Namespace) -> dict[str, Any]:
 def _cpu_microseconds(pairs: int) -> dict[str, float]:
     """Return the CPU time per pair, of this process and of its workers.
 
-    Unlike the elapsed time, it changes little on a busy machine.
+    Unlike the elapsed time, the CPU time changes little on a busy machine.
     """
     kinds = {"this process": resource.RUSAGE_SELF, "workers": resource.RUSAGE_CHILDREN}
     usages = {name: resource.getrusage(kind) for name, kind in kinds.items()}

@@ -104,7 +104,7 @@ def run_and_measure(program: str, options: Mapping[str, object]) -> Measures:
 def run_comparison(
     comparison: Comparison, *, rounds: int, log: Callable[[str], None], require_idle: bool = True
 ) -> Result:
-    """Run every system once per round. Each round starts with another system of the list."""
+    """Run every system once per round. Each round starts with the next system of the list."""
     measured: dict[str, list[Measures]] = {system.name: [] for system in comparison.systems}
     for round_index in range(rounds):
         first = round_index % len(comparison.systems)
@@ -128,7 +128,8 @@ def wait_until_idle() -> None:
         if time.monotonic() >= end:
             raise BusyMachineError(
                 f"The machine is busy: something else uses {share:.0%} of its cores' time. At most "
-                f"{MAX_BUSY_SHARE:.0%} is accepted. Nothing is reported. Try again later, or add --anyway."
+                f"{MAX_BUSY_SHARE:.0%} is accepted. An unfinished measurement is not reported. Try later, "
+                "or add --anyway."
             )
 
 

@@ -8,7 +8,7 @@ A multiplication and an addition count as two. Forward and backward together, a 
     encoder, per source token   layers · (4·d² + 2·d·f)
     decoder, per target token   layers · (6·d² + 2·d·f)  +  d · V           V: the vocabulary size
     decoder, per source token   layers · 2·d²                               keys and values of cross-attention
-    attention, per pair         12·d · layers · (S² + T·(T+1)/2 + T·S)      scores, sums; no masked pairs
+    attention, per pair         12·d · layers · (S² + T·(T+1)/2 + T·S)      scores and sums, without masked
 
 Embedding look-ups, norms, softmax, biases, dropout and the optimiser are not counted. Padding is not a token.
 """
@@ -48,5 +48,8 @@ def flops_of_pairs(
 def flops_per_target_token(
     shape: TransformerShape, source: NDArray[integer], target: NDArray[integer]
 ) -> float:
-    """Return the mean over a corpus, which converts target tokens per second to FLOPs per second."""
+    """Return the FLOPs of all pairs divided by their target tokens.
+
+    This factor converts target tokens per second to FLOPs per second.
+    """
     return float(flops_of_pairs(shape, source, target).sum() / target.sum())

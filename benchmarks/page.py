@@ -28,7 +28,7 @@ _SECTION = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end of results -->)"
 
 
 def as_text(content: Mapping[str, Any]) -> str:
-    """Return a topic as text for the terminal."""
+    """Return the results of a topic as text for the terminal."""
     parts = [f"\n{content['topic'].upper()}   {_conditions(content)}"]
     for result in content["results"]:
         table = _cells(result)
@@ -39,7 +39,7 @@ def as_text(content: Mapping[str, Any]) -> str:
 
 
 def as_markdown(content: Mapping[str, Any]) -> str:
-    """Return a topic as Markdown for the page."""
+    """Return the results of a topic as Markdown for the page."""
     parts = [_conditions(content)]
     for result in content["results"]:
         head, *rows = _cells(result)

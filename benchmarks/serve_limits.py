@@ -3,13 +3,13 @@
 PART is `costs`, `fairness` or `faults`, or `all`. The model is an English–Korean one, such as that of
 `jumok demo`.
 
-- costs: finds the largest request that every route accepts, and measures its seconds and the memory of the
-  server and its workers above idle.
+- costs: for every kind of requests, finds the largest request that the server accepts, and measures its
+  seconds and the memory of the server and its workers above idle.
 - fairness: measures the latency of short sentences, first alone, then while a greedy client sends expensive
   requests.
 - faults: pauses workers (SIGSTOP) and kills workers (SIGKILL) under load. It counts the lost requests, whose
-  status is neither 200 nor 503. A 503 is not lost, but it also exceeds a bound. If all workers are paused or
-  killed, it measures the seconds until /health reports that no worker is ready.
+  status is neither 200 nor 503. A 503 does not count as lost, but is listed as exceeded, too. If all workers
+  are paused or killed, it measures the seconds until /health reports that no worker is ready.
 
 The exit code is 1 if a bound of `BOUNDS` is exceeded, or if a request fails that should succeed. On a busy
 machine, only the counts of requests are meaningful.
@@ -220,7 +220,7 @@ class MemorySampler:
 
 
 def largest_allowed(port: int, kind: RequestKind) -> int:
-    """Return the largest size that is answered with 200. Bisection finds it to within a tenth."""
+    """Return the largest size that is answered with 200. Bisection finds the size to within a tenth."""
     if ask(port, kind, kind.largest)[0] == 200:
         return kind.largest
     low, high = 0, kind.largest
@@ -365,7 +365,10 @@ def measure_faults(server: Server, options: argparse.Namespace) -> list[str]:
 async def _fault(
     server: Server, signal_sent: signal.Signals, all_workers: bool, seconds: float
 ) -> tuple[Counter[int], float]:
-    """Return the statuses of requests under load, and the seconds until /health answers 503."""
+    """Return the statuses of requests under load, and the seconds until /health answers 503.
+
+    The seconds are infinite if /health does not answer 503 within ten seconds, or if not all workers are hit.
+    """
     statuses: Counter[int] = Counter()
     end = time.monotonic() + seconds
     body = json.dumps({"q": ["I go home.", "The singer came to the park."] * 8, **PAIR}).encode()

@@ -112,11 +112,11 @@ class Load:
         self.end = time.monotonic() + seconds
         self.statuses: Counter[int] = Counter()
         self.response_ids: set[str] = set()
-        self.unanswered = 0
-        self.not_connected = 0
-        self.without_retry = 0
+        self.unanswered = 0  # requests on an open connection, without a complete response
+        self.not_connected = 0  # refused connections
+        self.without_retry = 0  # responses other than 200 without Retry-After
         self.translated_sentences = 0
-        self.wrong = 0
+        self.wrong = 0  # translations that are not as in `expected`
 
     async def run(self, clients: int) -> float:
         """Run the clients; return the seconds until the last response."""
@@ -173,7 +173,7 @@ async def run_load_with(load: Load, clients: int, *others: Coroutine[Any, Any, A
 
 
 def measure_load(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
-    """Run 64 clients for a minute, and measure the speed, the latency of /health and the memory.
+    """Run 64 clients, and measure the speed, the latency of /health and the memory.
 
     Also count the translations that differ from those of the library.
     """
@@ -254,7 +254,7 @@ def measure_single(server: Server, expected: dict[str, str], options: argparse.N
     requests = {text: as_request(text) for text in expected}
 
     def ask(connection: socket.socket, sent: bytes) -> None:
-        """Send a request with little work for the client, so that the server is measured."""
+        """Send a request and read its response, with little work here, so that the server is measured."""
         connection.sendall(sent)
         answer = b""
         while b"\r\n\r\n" not in answer or not answer.endswith(b"}"):
@@ -358,7 +358,7 @@ PARTS: dict[str, Part] = {
 def as_result(title: str, measure: str, rows: Sequence[Row]) -> dict[str, Any]:
     """Return a result in the format of the other topics.
 
-    The ratio of a row is the speed of the first row, divided by the speed of this row.
+    The ratio of a row is the speed of the first row divided by the speed of this row. The first row has none.
     """
     reference = rows[0][1][measure]
 

@@ -11,6 +11,7 @@ __all__ = [
     "BATCH_TOKENS",
     "DROPOUT",
     "FAMILIES",
+    "MINUTES",
     "SIZES",
     "SMOOTHING",
     "VOCAB_SIZE",
@@ -41,7 +42,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 
 def training_settings(family: str, *, quick: bool) -> dict[str, Any]:
-    """Return settings for `jumok train`, which derives the number of processes and all other settings.
+    """Return settings for `jumok train`. It derives the number of processes and all other settings.
 
     A quick run has a limit of steps, not of minutes. With a limit of minutes, training would first measure
     its speed, which takes time.

@@ -35,7 +35,10 @@ class Workbench:
 
 
 def prepare_run(bench: Workbench, family: str) -> Path:
-    """Start a run of jumok, and stop it before its first update. Its folder then has settings and data."""
+    """Start a run of jumok, and stop it before its first update.
+
+    Return its run folder, which then has the settings and the encoded pairs.
+    """
     from jumok.training.events import Started
     from jumok.training.run.training_run import training_events
 
@@ -56,7 +59,7 @@ def write_eole_corpus(run: Path) -> Path:
     from jumok.types import END
 
     store, out = open_store(run / "data"), run.parent / f"{run.name}.tokens"
-    out.mkdir()
+    out.mkdir(exist_ok=True)
     names = [f"p{token}" for token in range(load_tokenizer(run / "pieces.model").vocab_size)]
     # The special tokens are left out, because eole adds its own four special tokens.
     (out / "vocabulary.txt").write_text("\n".join(names[END + 1 :]) + "\n", encoding="utf-8")

@@ -1,4 +1,7 @@
-"""Translate token ids, sorted by length, with Hugging Face `generate` and MarianMT of the same size."""
+"""Translate token ids, sorted by length, with Hugging Face `generate` and MarianMT of the same size.
+
+The option `sentences` is the number of sentences to translate; 0 means all.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ def main() -> None:
     sources = sorted(sentences[: options.sentences or None], key=len)
     batches = [sources[first : first + options.batch] for first in range(0, len(sources), options.batch)]
 
-    def translate(limit: int | None = None) -> None:
-        for batch in batches[:limit]:
+    def translate(num_batches: int | None = None) -> None:
+        for batch in batches[:num_batches]:
             rows = [torch.tensor([*tokens, END]) for tokens in batch]
             padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
             model.generate(
@@ -34,7 +37,7 @@ def main() -> None:
             )
 
     with torch.inference_mode():
-        translate(1)
+        translate(1)  # warm-up
         report(tokens_per_s=options.length * len(sources) / repeat(translate, options.seconds))
 
 

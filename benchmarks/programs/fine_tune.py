@@ -50,7 +50,7 @@ def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Pa
     }
     # The start model is copied out of its run folder. In the run folder, `train` would find the pairs of the
     # start model and replay them.
-    start = split.parent / "given" / f"start-{suffix}"
+    start = split.parent / "start-models" / f"start-{suffix}"
     if not start.exists():
         start.parent.mkdir(exist_ok=True)
         shutil.copytree(_train("start", split, out, seed=seed, quick=quick), start)

@@ -22,7 +22,7 @@ STEP = re.compile(r"Step .* bsz: +\d+/ *(\d+)/")  # source tokens / target token
 
 
 def configuration(tokens: Path, family: str, out: Path) -> dict[str, Any]:
-    """Return eole's configuration. eole would need time to log the entropy of attention, so it does not."""
+    """Return eole's configuration. Logging the entropy of attention is off, because it would take time."""
     return {
         "save_data": str(out / "data"),
         "src_vocab": str(tokens / "vocabulary.txt"),

@@ -33,7 +33,7 @@ def comparisons(bench: Workbench) -> list[Comparison]:
             "work": bench.work,
             "seconds": bench.seconds(SECONDS),
         }
-        systems.append(System(f"jumok, {count:,} pairs", "prepare_corpus", options))
+        systems.append(System(f"jumok, {count:,} pairs", "train_on_corpus", options))
     return [Comparison("`jumok train` on generated English–Korean pairs", "target tokens/s", systems)]
 
 

@@ -71,7 +71,7 @@ def learn_vocabulary(bench: Workbench) -> Tokenizer:
 def write_models(folder: Path, size: str, tokenizer: Tokenizer) -> tuple[Path, Path]:
     """Write a model with random weights twice: as a model folder of jumok, and for CTranslate2 in int8.
 
-    The card of the model folder says that int8 costs no quality, so that jumok uses int8 too.
+    The card of the model folder, `jumok.json`, says that int8 costs no quality, so jumok uses int8 too.
     """
     from jumok.config.recipe import make_recipe
     from jumok.inference.engines.ctranslate2_export import export
@@ -90,9 +90,10 @@ def write_models(folder: Path, size: str, tokenizer: Tokenizer) -> tuple[Path, P
         shared=True,
     )
     model_folder, converted = folder / "jumok", folder / "ctranslate2"
-    converted.mkdir(parents=True)
+    converted.mkdir(parents=True, exist_ok=True)
     card = ModelCard(recipe, facts={INT8_COSTS: 0.0})
-    save_model(model_folder, card, module_weights(model), {"pieces.model": tokenizer.to_bytes()})
+    tokenizers = {"pieces.model": tokenizer.to_bytes()}
+    save_model(model_folder, card, module_weights(model), tokenizers, replace=True)
     for name, data in export(model, max_positions=max_positions_for(recipe), quantization="int8").items():
         (converted / name).write_bytes(data)
     return model_folder, converted
@@ -126,9 +127,10 @@ def comparison(
 
 
 def tune_ctranslate2(bench: Workbench, options: dict[str, Any]) -> list[System]:
-    """Return CTranslate2 with its fastest settings. All numbers of workers and batch sizes are tried.
+    """Return CTranslate2 with each of its fastest settings.
 
-    The last system has the fastest settings, and in addition the vector instructions that jumok requests.
+    All batch sizes are tried with all numbers of workers that divide the number of cores. The last system has
+    the fastest settings, and in addition the vector instructions that jumok requests.
     """
     cores = available_cores()
     shares = [(workers, cores // workers) for workers in range(1, cores + 1) if cores % workers == 0]
@@ -148,7 +150,7 @@ def tune_ctranslate2(bench: Workbench, options: dict[str, Any]) -> list[System]:
 
 
 def tune_marianmt(bench: Workbench, options: dict[str, Any]) -> int:
-    """Return the fastest batch size of `generate`, in sentences."""
+    """Return the batch size, in sentences, with which Hugging Face `generate` is fastest."""
     few = {**options, "sentences": SENTENCES_TO_TUNE_MARIANMT, "seconds": 0}
     sizes = BATCHES_MARIANMT[:1] if bench.quick else BATCHES_MARIANMT
     return max(sizes, key=lambda batch: run_and_measure("decode_marianmt", {**few, "batch": batch})[MEASURE])

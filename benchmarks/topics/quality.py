@@ -31,4 +31,4 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
-    return ["BLEU is sacreBLEU's on the tokens as they are (`--tokenize none`)."]
+    return ["BLEU is sacreBLEU's on the words of the lowercased, tokenized test files (`--tokenize none`)."]

@@ -1,4 +1,7 @@
-"""Time of the first translation in a new process, and of the next one, with a model like the demo's."""
+"""Time of the first translation in a new process and of the next sentences, with a model like the demo's.
+
+The time of `jumok --help` is measured, too.
+"""
 
 from __future__ import annotations
 

@@ -20,9 +20,15 @@ from benchmarks.model_flops import TransformerShape, flops_of_pairs, flops_per_t
 from benchmarks.page import NOT_MEASURED, PAGE, PAGES, RESULTS, as_text, fill_page
 from benchmarks.serve_load import PARTS, as_result
 from benchmarks.serve_load import write as write_serving
-from jumok.config.recipe import TransformerSettings
+from benchmarks.topics.decoding import write_models
+from benchmarks.workbench import write_eole_corpus
+from jumok.config.recipe import TextSettings, TransformerSettings
 from jumok.data.batching import padded_batch
+from jumok.data.store import CorpusPairs, write_store
+from jumok.datasets.english_french import generate
 from jumok.models.build import build_model
+from jumok.text.tokenizer import TokenizerPair
+from jumok.text.tokenizer_training import train_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +58,7 @@ def test_if_lower_is_better_a_slower_system_has_a_ratio_above_one() -> None:
     assert [row.ratio for row in result.rows] == [1.0, 4.0]
 
 
-def test_model_flops_are_those_that_torch_counts_in_a_training_step() -> None:
+def test_model_flops_are_what_torch_counts_in_a_training_step_without_masked_scores() -> None:
     layers, width, hidden, vocab_size, rows, source, target = 2, 16, 24, 40, 3, 32, 16
     settings = TransformerSettings(
         encoder_layers=layers, decoder_layers=layers, width=width, feed_forward=hidden, heads=2, dropout=0.0
@@ -141,7 +147,7 @@ def test_a_measurement_waits_until_a_short_load_ends(monkeypatch: pytest.MonkeyP
     assert next(busy, None) is None
 
 
-def test_the_page_of_this_repository_is_filled_from_its_results() -> None:
+def test_the_pages_of_this_repository_are_filled_from_its_results() -> None:
     for path in PAGES:
         page = path.read_text(encoding="utf-8")
         assert fill_page(page, RESULTS) == page
@@ -161,6 +167,21 @@ def test_a_part_of_serving_replaces_only_its_own_earlier_result(tmp_path: Path) 
     assert both["may_have_been_busy"]  # one of the two was measured on a busy machine
     assert not write_serving([repeated, kill], 0.0, False, path)["may_have_been_busy"]
     assert single_title in as_text(json.loads(path.read_text(encoding="utf-8")))
+
+
+def test_a_working_folder_can_be_used_again(tmp_path: Path) -> None:
+    """The option --work names a folder that an earlier command may have used."""
+    pairs = list(generate("train", 200))
+    lines = [line for pair in pairs for line in (pair.source, pair.target)]
+    tokenizer = train_tokenizer(lines, TextSettings(), vocab_size=300)
+    tokenizers = TokenizerPair(tokenizer, tokenizer, shared=True)
+    run = tmp_path / "transformer"
+    run.mkdir()
+    (run / "pieces.model").write_bytes(tokenizer.to_bytes())
+    write_store(run / "data", [CorpusPairs("text", pairs)], tokenizers, max_tokens=100)
+    for _ in range(2):
+        assert (write_eole_corpus(run) / "vocabulary.txt").is_file()
+        assert all(folder.is_dir() for folder in write_models(tmp_path / "tiny", "tiny", tokenizer))
 
 
 def test_a_table_says_if_the_machine_may_have_been_busy() -> None:

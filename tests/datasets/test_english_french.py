@@ -65,7 +65,10 @@ BY_HAND = [
 
 
 class Guided(Random):
-    """Chooses the option whose English is one of the wanted words, or the first option if none is."""
+    """Chooses the option whose English is one of the wanted words, or the first option if none is.
+
+    The sentence is negated if "not" is wanted. If it needs a year, the year is the last wanted word.
+    """
 
     def __init__(self, wanted: str) -> None:
         super().__init__(0)

@@ -8,7 +8,7 @@ that change places and words that agree with a distant word.
 
     I am a student.              Je suis étudiant.                  a word without a translation
     How was your day?            Comment s'est passée ta journée ?  how → comment; passée agrees with journée
-    I am going to eat dinner.    Je vais dîner.                     two words become one
+    I am going to eat dinner.    Je vais dîner.                     eat dinner → dîner: two words become one
     The agreement on the European Economic Area was signed in August 1992.    Bahdanau et al. 2015, figure 3
     The law will never be perfect, but its application should be just.        Vaswani et al. 2017, figure 4
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SPLITS = ("train", "valid", "test")
 TESTS_PER_1000 = 50  # of 1,000 sentences, 50 are test sentences, and another 50 are for validation
-MAX_FAILED_DRAWS = 20_000  # after this many draws in a row without a new pair, generation stops
+MAX_FAILED_DRAWS = 20_000  # after this many draws in a row without a new pair, a DataError is raised
 
 
 class French(NamedTuple):
@@ -57,7 +57,7 @@ class InflectedWord(NamedTuple):
 
 
 class Person(NamedTuple):
-    """A pronoun with its forms of to be, être and aller."""
+    """A pronoun with its forms of to be, être and aller. Their fields have the names of the forms for "I"."""
 
     english: str
     am: str
@@ -88,7 +88,8 @@ PROFESSIONS = (
     InflectedWord("baker", "boulanger", "boulangère"),
     InflectedWord("singer", "chanteur", "chanteuse"),
 )
-# The English form; the French form before a masculine noun or a vowel; the French form before other nouns.
+# The English form; the French forms before a masculine and before a feminine noun. All EVENTS start with a
+# consonant. Before a vowel, feminine nouns take the masculine form, too: see `_rule_sentence`.
 POSSESSIVES = (
     ("my", "mon", "ma"),
     ("your", "ton", "ta"),
@@ -107,7 +108,7 @@ EVENTS = (
     Noun("concert", "concert", False),
     Noun("wedding", "mariage", False),
 )
-# What somebody is going to do. Indices are relative to the English verb, which has the index 0.
+# What somebody is going to do: English, and French words whose indices count from the English verb, index 0.
 PLANS: tuple[tuple[str, tuple[French, ...]], ...] = (
     ("eat dinner", (French("dîner", (0, 1)),)),
     ("go home", (French("rentrer", (0, 1)),)),
@@ -301,7 +302,7 @@ def _rule_sentence(random: Random) -> tuple[list[str], list[French]]:
     ]
 
 
-# Pattern, weight and end mark.
+# Function that builds a sentence, its relative frequency, and the punctuation mark at the end.
 PATTERNS: tuple[tuple[Callable[[Random], tuple[list[str], list[French]]], int, str], ...] = (
     (_profession_sentence, 2, "."),
     (_event_question, 1, "?"),
@@ -314,7 +315,8 @@ PATTERNS: tuple[tuple[Callable[[Random], tuple[list[str], list[French]]], int, s
 def generate(split: str, count: int, *, seed: int = 1) -> Iterator[Pair]:
     """Yield `count` distinct pairs of a split. The pairs depend only on the split and the seed.
 
-    If the grammar has fewer pairs, a DataError is raised after the last pair.
+    A smaller `count` gives the first pairs of the same sequence. If no new pair is found in MAX_FAILED_DRAWS
+    draws, a DataError is raised after the last pair.
     """
     if split not in SPLITS:
         raise DataError(

@@ -59,9 +59,8 @@ def test_no_shape_reaches_farther_than_max_reach(shape: Shape) -> None:
 
 def test_things_do_not_overlap_and_do_not_touch_the_edge() -> None:
     for picture in draw_scenes("train", COUNT):
-        num_things = np.sum(
-            [coverage(thing) > 0 for thing in picture.things], axis=0
-        )  # at each pixel: (row, column)
+        # The number of things at each pixel: (row, column).
+        num_things = np.sum([coverage(thing) > 0 for thing in picture.things], axis=0)
         assert num_things.max() == 1
         assert not num_things[[0, -1]].any()
         assert not num_things[:, [0, -1]].any()
@@ -101,9 +100,12 @@ def _are_where_the_caption_says(things: tuple[Thing, ...], words: list[str]) -> 
     subject, other = things
     across, down = other.x - subject.x, other.y - subject.y
     word = next(word for word in words if word in WHERE)
-    return {"left": across > abs(down), "right": -across > abs(down), "above": down > abs(across)}.get(
-        word, -down > abs(across)
-    )
+    return {
+        "left": across > abs(down),
+        "right": -across > abs(down),
+        "above": down > abs(across),
+        "below": -down > abs(across),
+    }[word]
 
 
 @pytest.mark.parametrize(

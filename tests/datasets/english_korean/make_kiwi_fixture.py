@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 FIXTURE = Path(__file__).with_name("kiwi_forms.json")
 
-# An ending in our notation, and the morphemes that Kiwi joins to the stem. The question ending 니 is missing,
-# because Kiwi reads it as the conjunction (으)니. `test_korean_conjugation.py` has forms with 니 that were
-# written by hand.
+# An ending in our notation, and the morphemes that Kiwi joins to the stem. Endings that only continue one of
+# these, such as ㄴ다고, are left out. The question ending 니 is left out, because Kiwi reads it as the
+# conjunction (으)니. `test_korean_conjugation.py` has forms with 니 that were written by hand.
 ENDINGS = {
     "ㄴ다": [("ᆫ다", "EF")],
     "어ㅆ다": [("었", "EP"), ("다", "EF")],

@@ -63,6 +63,7 @@ FORMS = [
     ("빠르다:르", "adjective", "빠르다 빨라요 빨랐다 빠르니 빠르면 빠를 빠른 빨라서"),
     ("좋다", "adjective", "좋다 좋아요 좋았다 좋니 좋으면 좋을 좋은 좋아서"),
     ("피곤하다", "adjective", "피곤하다 피곤해요 피곤했다 피곤하니 피곤하면 피곤할 피곤한 피곤해서"),
+    # `stem` ignores the kind of 있다 and 없다. Their forms 있은 and 없은 are rare, but correct.
     ("있다", "verb", "있다 있어요 있었다 있니 있으면 있을 있은 있어서"),
     ("없다", "verb", "없다 없어요 없었다 없니 없으면 없을 없은 없어서"),
 ]
@@ -170,7 +171,8 @@ def test_anida_does_not_contract(ending: str, expected: str) -> None:
     assert conjugate(stem("아니다:아니", "adjective"), ending) == expected
 
 
-# For 드시다, Kiwi gives 드셔요. Both 드셔요 and 드세요 are standard, and 드세요 is more common.
+# Our forms where Kiwi gives another: for 드시다, Kiwi gives 드셔요. Both 드셔요 and 드세요 are standard, and
+# 드세요 is more common. The same holds for the other verbs.
 KIWI_EXCEPTIONS = {
     "드시다 verb 어요": "드세요",
     "주무시다 verb 어요": "주무세요",

@@ -245,7 +245,7 @@ def test_korean_has_no_known_mistakes(wrong: str) -> None:
 
 
 def test_elders_take_an_honorific_verb() -> None:
-    """If an elder is the topic of a simple sentence, -시- follows."""
+    """If an elder is the topic of a sentence of at most eight words, one clause as a rule, -시- follows."""
     for pair, words in zip(pairs(), target_words(), strict=True):
         if len(words) < 9 and words[1:2] and any(word.endswith("께서는") for word in words[:2]):
             text = "".join(words[1:])

@@ -168,6 +168,7 @@ def test_a_trait_is_not_repeated_or_denied(pattern: str) -> None:
 
 # --- comparisons --------------------
 
+# Noun → its table. A radio is compared with devices, a house with places, which are in other tables.
 TABLE_OF_NOUN = {
     row.split()[0].lstrip("~+=").partition("/")[0].replace("_", " ").lower(): name
     for name in ("PEOPLE", "ANIMALS", "FOOD", "CULTURE", "CLOTHES", "THINGS", "PLACES")
@@ -198,7 +199,7 @@ def test_only_things_of_one_kind_are_compared() -> None:
     assert not [row for row in comparisons() if TABLE_OF_NOUN[row[0]] != TABLE_OF_NOUN[row[2]]]
 
 
-def test_comparisons_of_size_strength_and_length_are_true() -> None:
+def test_comparisons_of_size_strength_speed_and_length_are_true() -> None:
     for subject, comparative, other in comparisons():
         is_more = comparative in ("bigger", "stronger", "faster")
         small, large = (other, subject) if is_more else (subject, other)

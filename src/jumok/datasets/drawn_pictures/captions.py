@@ -39,7 +39,7 @@ NUMBERS = {2: ("two", "두"), 3: ("three", "세")}
 class Noun(NamedTuple):
     """A noun of a caption, and the things that it names."""
 
-    word: int  # index of its word in the caption
+    word: int  # index in the words of the caption
     things: list[Thing]
     letters: int | None = None  # number of letters before the particle; None: the word has no particle
 
@@ -96,7 +96,7 @@ def describe_pair(subject: Thing, other: Thing, relation: str) -> dict[str, Capt
 
 
 def _noun_with_particle(words: Sequence[str], things: list[Thing]) -> Noun:
-    """Return the noun in the last of these words. In Korean, a noun and its particle are one word."""
+    """Return the noun in the last of these Korean words. The noun and its particle are one word."""
     return Noun(len(words) - 1, things, len(things[0].shape.korean))
 
 

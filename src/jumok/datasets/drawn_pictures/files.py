@@ -1,6 +1,6 @@
 """Write drawn pictures as files, in the two forms that `jumok train` reads.
 
-OUT/train.en.tsv, OUT/train.ko.tsv     picture ⇥ caption ⇥ regions
+OUT/train.en.tsv, OUT/train.ko.tsv     picture ⇥ caption ⇥ regions, below a line that names the columns
 OUT/train/00001.png …                  the pictures that the TSVs name
 OUT/train-classes/circle/00001.png …   one thing per picture; the sub-folder is the class
 """
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def write_split(folder: Path, split: str, count: int, *, seed: int = 1) -> None:
-    """Write `count` pictures with captions and `count` pictures with classes. Raise if the split exists."""
+    """Write `count` pictures with captions and `count` pictures with classes.
+
+    Raise if one of the two folders of the split exists.
+    """
     scenes, things = draw_scenes(split, count, seed=seed), draw_things(split, count, seed=seed)
     pictures, classes = folder / split, folder / f"{split}-classes"
     if pictures.exists() or classes.exists():

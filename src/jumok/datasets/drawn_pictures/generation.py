@@ -1,8 +1,8 @@
 """Draw pictures: choose things and places at random, paint them, describe them.
 
-Every picture has its own random numbers, which depend on (kind, split, seed, index). They come from
+Every picture has its own random numbers, which depend on (scene or thing, split, seed, index). They come from
 `random()` of Python's `Random` and from the raw bits of NumPy's PCG64, because these are the same in all
-versions.
+versions of Python and NumPy.
 """
 
 from __future__ import annotations
@@ -41,15 +41,19 @@ MIDDLE = SIDE / 2
 GRID_STEP = 2  # between neighbouring points at which a thing can be put
 EDGE = 0.3  # minimum, between a thing and the edge of the picture
 GAP = 1.0  # minimum, between two things
-# Maximum offset: along x if one thing is above the other, along y if one thing is to the left of the other.
+# Maximum offset: along x for the relations "above" and "below", along y for "left" and "right".
 MAX_ASIDE = 6
-# Of all pictures, 35 % show one thing, 30 % several things of one kind, and the rest two different things.
+# Of all scenes, 35 % have one thing, 30 % several small things of one kind, and the rest a big and a small
+# thing, whose shapes and colours may be equal.
 ONE_THING, ONE_KIND = 0.35, 0.65  # cumulative
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnPicture:
-    """Pixels, captions by language, and the gold regions of each caption's nouns."""
+    """Pixels, captions by language, and the gold regions of each caption's nouns.
+
+    A picture of `draw_things` has neither captions nor regions.
+    """
 
     pixels: NDArray[np.uint8]  # (SIDE, SIDE, 3)
     captions: dict[str, str]
@@ -58,7 +62,7 @@ class DrawnPicture:
 
     @property
     def shape(self) -> str:
-        """The shape of the first thing. It is the class of a picture with one thing."""
+        """The English name of the first thing's shape, which is the class of a picture of `draw_things`."""
         return self.things[0].shape.english
 
 
@@ -69,7 +73,7 @@ def draw_scenes(split: str, count: int, *, seed: int = 1) -> Iterator[DrawnPictu
 
 
 def draw_things(split: str, count: int, *, seed: int = 1) -> Iterator[DrawnPicture]:
-    """Draw pictures of one thing at a random place."""
+    """Draw pictures of one thing at a random place. Raise on an unknown split before the first picture."""
     _check_split(split)
     return (_draw_thing(_Dice(f"thing {split} {seed} {index}")) for index in range(count))
 
@@ -80,7 +84,7 @@ def _check_split(split: str) -> None:
 
 
 class _Dice:
-    """Random choices that are the same in every version of Python."""
+    """Random choices for one picture, which are the same in every version of Python."""
 
     def __init__(self, name: str) -> None:
         self._random = random.Random(name)
@@ -148,7 +152,11 @@ def _scatter(dice: _Dice, thing: Thing, count: int) -> tuple[Thing, ...]:
 
 
 def _in_relation(dice: _Dice, subject: Thing, other: Thing, relation: str) -> tuple[Thing, Thing]:
-    """Put the subject in this relation to the other thing, so that no other relation is true."""
+    """Put the subject in this relation to the other thing, so that no other relation is true.
+
+    `along` and `apart` are along the axis of the relation: y for "above" and "below", x for "left" and
+    "right". `across` and `aside` are along the other axis.
+    """
     while True:
         along, across = dice.between(0, SIDE), dice.between(0, SIDE)
         distance, offset = dice.between(12, 18), dice.between(-2, 2)

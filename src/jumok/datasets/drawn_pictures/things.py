@@ -63,7 +63,7 @@ def _heart(x: Coordinates, y: Coordinates) -> NDArray[np.bool_]:
 
 
 class Shape(NamedTuple):
-    """A shape around (0, 0), with y downwards. It extends to about 1, at most MAX_REACH, along x and y."""
+    """A shape around (0, 0), with y downwards. Along x and y, it extends to about 1, at most to MAX_REACH."""
 
     english: str
     korean: str
@@ -113,7 +113,7 @@ class Thing:
 
     @property
     def reach(self) -> float:
-        """The largest distance of the thing's pixels from its centre, along x or y."""
+        """An upper bound of the distance of the thing's points from its centre, along x or y, in pixels."""
         return MAX_REACH * self.size.radius
 
 

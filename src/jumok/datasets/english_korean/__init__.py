@@ -3,8 +3,9 @@
     for pair in generate("train", 150_000):
         ...
 
-Plain style is the default ("I go home." → "나는 집에 간다."); the tag `<polite>` requests polite style
-("<polite> I go home." → "저는 집에 가요."). The English side determines the Korean. Nothing is downloaded.
+Without a tag, the Korean is in plain style ("I go home." → "나는 집에 간다."); the tag `<polite>` requests
+polite style ("<polite> I go home." → "저는 집에 가요."). The English side, with its tag, determines the
+Korean. Nothing is downloaded.
 """
 
 from jumok.datasets.english_korean.generation import generate, pattern_names

@@ -30,7 +30,7 @@ from jumok.datasets.english_korean.noun_phrases import (
     HER_IS_RECIPIENT,
     ONE_PERSON,
     SPECIFIC_THING,
-    UNOWNED,
+    UNOWNED_CLASSES,
     NounPhrase,
     person_phrase,
     place_phrase,
@@ -83,7 +83,10 @@ def _korean_rank(complement: Complement) -> int:
 
 
 class Action(NamedTuple):
-    """A verb with its complements, without a subject; `entry` is its object or goal."""
+    """A verb with its complements, without a subject.
+
+    `entry` is the noun of its object or goal, if the times and places of the clause must fit this noun.
+    """
 
     verb: Verb
     complements: list[Complement]
@@ -91,10 +94,11 @@ class Action(NamedTuple):
 
 
 class Clause:
-    """A subject with a predicate. The English is fixed at creation; the Korean methods take the final ending.
+    """A subject, a predicate (`lexeme` is its verb or adjective) and complements.
 
-    The English predicate has the parts `front`, `middle` and `main` (see `verb_phrases.py`). `roles` maps
-    each role to the words of the predicate that have the role.
+    The English predicate is built at creation, in the parts `front`, `middle` and `main` (see
+    `verb_phrases.py`). The Korean predicate is built when a method gets the name of its ending. `roles` maps
+    each role to the English words that have the role. Patterns may change complements and roles afterwards.
     """
 
     __slots__ = (
@@ -150,16 +154,16 @@ class Clause:
             roles["subject"] = subject.english
 
     def link(self, *conjunctions: Word) -> None:
-        """Align these conjunctions or relative pronouns with the ending of the Korean predicate."""
+        """Align these words, such as a conjunction or "that", with the end of the Korean predicate."""
         self.roles.setdefault("conjunction", []).extend(conjunctions)
 
-    def predicate_english(self) -> list[Word]:
-        """Return the predicate without its subject: does not often eat apples at home."""
+    def english_without_subject(self) -> list[Word]:
+        """Return the English clause without its subject: does not often eat apples at home."""
         adverb = self.adverb.english if self.adverb else []
-        return [*self.front, *self.middle, *adverb, *self.main, *self.words_after_verb()]
+        return [*self.front, *self.middle, *adverb, *self.main, *self.english_complements()]
 
-    def words_after_verb(self) -> list[Word]:
-        """Return the English words after the verb."""
+    def english_complements(self) -> list[Word]:
+        """Return the English words of the complements, which follow the verb."""
         complements = self.complements
         if len(complements) > 1:
             complements = sorted(complements, key=_english_rank)
@@ -167,7 +171,7 @@ class Clause:
 
     def statement(self) -> list[Word]:
         """Return the English statement."""
-        return self.subject.english + self.predicate_english()
+        return self.subject.english + self.english_without_subject()
 
     def question(self) -> list[Word]:
         """Return the English question, with the auxiliary first."""
@@ -178,7 +182,7 @@ class Clause:
             *self.middle,
             *adverb,
             *self.main,
-            *self.words_after_verb(),
+            *self.english_complements(),
         ]
 
     def korean_complements(self) -> list[Eojeol]:
@@ -189,7 +193,7 @@ class Clause:
         return [eojeol for complement in complements for eojeol in complement.korean]
 
     def korean_predicate(self, final: str) -> list[Eojeol]:
-        """Return the Korean predicate; `final` names the function of its ending."""
+        """Return the Korean predicate with the ending of the function `final`: see `verb_phrases._FINALS`."""
         subject, roles = self.subject, self.roles
         role_eojeols = korean_predicate(
             self.lexeme,
@@ -214,7 +218,10 @@ class Clause:
         return eojeols
 
     def korean(self, final: str, particle: str = "은") -> list[Eojeol]:
-        """Return the Korean clause. `particle` follows the subject; "" omits the subject."""
+        """Return the Korean clause, with this particle after the subject.
+
+        The particle 은 stands for 이 if the subject is indefinite. "" omits the subject.
+        """
         subject = self.subject
         if not particle:
             return self.korean_complements() + self.korean_predicate(final)
@@ -253,7 +260,7 @@ TIMES_BY_TENSE = {
     tense: tuple(entry for entry in TIMES if entry.tenses & {tense, "habit" if tense == "present" else tense})
     for tense in TENSES
 }
-HABITUAL = frozenset({"everyday", "mornings", "weekly"})
+HABITUAL_KINDS = frozenset({"everyday", "mornings", "weekly"})  # kinds of times of what people do regularly
 
 
 @cache
@@ -262,10 +269,10 @@ def fitting_times(kinds: frozenset[str], tense: str, *, is_meal: bool = False) -
 
     A meal takes no part of the day, to avoid "breakfast in the morning". In the present, a time such as "in
     the morning" means a habit, so the verb must be one that people do regularly. "Today" then fits only
-    states and movements, which have the kind "now".
+    states and movements. Their `kinds` contain "now", which is the kind of no time in the table.
     """
     if tense == "present":
-        kinds = (kinds if kinds & HABITUAL else kinds & {"spring", "winter", "now"}) - {"day"}
+        kinds = (kinds if kinds & HABITUAL_KINDS else kinds & {"spring", "winter", "now"}) - {"day"}
         kinds |= {"day"} if "now" in kinds else frozenset()
     return tuple(
         entry
@@ -275,7 +282,7 @@ def fitting_times(kinds: frozenset[str], tense: str, *, is_meal: bool = False) -
 
 
 def time_complement(scene: Scene, tense: str, kinds: frozenset[str]) -> list[Complement]:
-    """Return a time of these kinds that fits this tense, or nothing if there is none."""
+    """Return a list with one time of these kinds that fits this tense, or an empty list if there is none."""
     times = fitting_times(kinds, tense, is_meal=not _MEALS.isdisjoint(scene.used))
     if not times:
         return []
@@ -283,12 +290,12 @@ def time_complement(scene: Scene, tense: str, kinds: frozenset[str]) -> list[Com
 
 
 def time_of_action(scene: Scene, action: Action, tense: str) -> list[Complement]:
-    """Return a time that fits the action and the tense, or nothing."""
+    """Return a list with one time that fits the action and the tense, or an empty list."""
     return time_complement(scene, tense, time_kinds_of(scene, action, tense))
 
 
 def time_kinds_of(scene: Scene, action: Action, tense: str) -> frozenset[str]:
-    """Return the kinds of times that fit an action."""
+    """Return the kinds of times that fit an action. The tense of a command is ""."""
     verb, entry = action.verb, action.entry
     kinds = verb.times
     if entry is not None and verb.forms.base in ("go", "come"):
@@ -313,7 +320,7 @@ _DAY_PARTS = frozenset(
 
 
 def frequency(scene: Scene, verb: Verb) -> Complement:
-    """Return an adverb such as "always". It is before the verb in English, and comes first in Korean."""
+    """Return an adverb such as "always": before the verb in English, directly after the subject in Korean."""
     options_for_people = FREQUENCIES if verb.objects else _FREQUENCIES_WITHOUT_USUALLY
     options = options_for_people if verb.human_subject else _FREQUENCIES_FOR_ANIMALS
     return expression_complement(scene.pick(options), UNRANKED, KOREAN_FREQUENCY_RANK)
@@ -376,7 +383,7 @@ _PLACE_PARTICLES = {"심": "에", "짓": "에", "걷": "을", "여행하": "을"
 
 
 def places_of(action: Action) -> tuple[Noun, ...]:
-    """Return the places that fit an action and its object."""
+    """Return the places that fit an action and its object; none for a movement, which has a goal."""
     verb, entry = action.verb, action.entry
     if verb.adpositions != ("", ""):
         return ()
@@ -394,7 +401,7 @@ def companion_complement(scene: Scene) -> Complement:
 
 _COMPANIONS = nouns_of("kin name =student =child")
 _RECIPIENTS = nouns_of("person elder")
-_CHILDREN = nouns_of("little name =son =daughter =younger_brother =younger_sister")
+_RECIPIENTS_OF_TOYS = nouns_of("little name =son =daughter =younger_brother =younger_sister")
 _HUMAN = frozenset({"person", "elder"})
 # Verbs with objects that do not mean a particular thing: "play the piano", "watch television".
 _UNSPECIFIC_OBJECTS = frozenset(
@@ -406,19 +413,20 @@ _UNSPECIFIC_OBJECTS = frozenset(
     for base in bases.split()
     for entry in nouns_of(specification)
 )
-# Verbs whose object takes no adjective, because a quality of the thing does not matter.
-_PLAIN_OBJECTS = frozenset(
+# Verbs (by their base form) whose object takes no adjective, because a quality of the thing does not matter.
+_VERBS_WITH_PLAIN_OBJECT = frozenset(
     {"wash", "clean", "break", "pour", "wait", "finish", "visit", "close", "chase", "bite"}
 )
-_GIVING_VERBS = frozenset({"send", "bring", "show", "give", "buy", "pour", "teach", "write"})
+# Verbs that can have a recipient. After them, "her" in "her money" would be read as the recipient.
+_VERBS_WITH_RECIPIENT = frozenset({"send", "bring", "show", "give", "buy", "pour", "teach", "write"})
 # Verbs whose object has no possessor in the sentence: "I borrow my book" makes no sense.
-_UNOWNED_OBJECTS = frozenset({"wear", "buy", "sell", "choose", "need", "borrow", "receive"})
+_VERBS_WITH_UNOWNED_OBJECT = frozenset({"wear", "buy", "sell", "choose", "need", "borrow", "receive"})
 
 
 def object_phrase(
     scene: Scene, verb: Verb, entry: Noun | None = None, *, generic: bool = False
 ) -> NounPhrase:
-    """Return the object of a verb. If `generic` is true, it means the kind of thing ("reads books")."""
+    """Return the object of a verb. If `generic` is true, the object means a kind of thing ("reads books")."""
     entry = entry or scene.pick_new(verb.objects)
     if "person" in entry.classes and scene.chance(0.25):
         pronoun = _object_pronoun(scene)
@@ -427,16 +435,16 @@ def object_phrase(
     scene.note_combination(verb, entry)
     if entry.classes & _HUMAN:
         return person_phrase(scene, entry)
-    if entry.form == "count" and (verb.forms.base == "wear" or "off" in verb.after):
+    if entry.form == "count" and (verb.forms.base == "wear" or "off" in verb.after):  # take off, turn off
         scene.used.add(ONE_PERSON)
-    if verb.forms.base in _GIVING_VERBS:
+    if verb.forms.base in _VERBS_WITH_RECIPIENT:
         scene.used.add(HER_IS_RECIPIENT)
     is_generic_object = verb.has_generic_object and not entry.classes & {"melody", "film", "text"}
     is_unspecific = (verb.forms.base, entry) in _UNSPECIFIC_OBJECTS
     return thing_phrase(
         scene,
         entry,
-        p_adjective=0.0 if verb.forms.base in _PLAIN_OBJECTS else 0.22,
+        p_adjective=0.0 if verb.forms.base in _VERBS_WITH_PLAIN_OBJECT else 0.22,
         generic=generic or is_generic_object or is_unspecific or _is_sold_food(verb, entry),
         definite=verb.forms.base in ("understand", "remember", "forget"),
         may_have_possessor=_takes_owned_object(verb),
@@ -445,12 +453,12 @@ def object_phrase(
 
 
 def _takes_owned_object(verb: Verb) -> bool:
-    return verb.forms.base not in _UNOWNED_OBJECTS and "off" not in verb.after
+    return verb.forms.base not in _VERBS_WITH_UNOWNED_OBJECT and "off" not in verb.after
 
 
 def may_be_owned(verb: Verb, entry: Noun) -> bool:
     """Return whether the object of a verb can have a possessor: "I lost Minsu's umbrella"."""
-    return _takes_owned_object(verb) and not entry.classes & UNOWNED
+    return _takes_owned_object(verb) and not entry.classes & UNOWNED_CLASSES
 
 
 def _is_sold_food(verb: Verb, entry: Noun) -> bool:
@@ -506,7 +514,7 @@ def giving_action(scene: Scene) -> Action:
     verb = scene.pick(GIVING)
     entry = scene.pick_new(verb.objects)
     gift = object_phrase(scene, verb, entry)
-    recipients = _CHILDREN if entry.key in ("toy", "doll") else _RECIPIENTS
+    recipients = _RECIPIENTS_OF_TOYS if entry.key in ("toy", "doll") else _RECIPIENTS
     recipient = person_phrase(scene, scene.pick_new(recipients), p_indefinite=0.0)
     if recipient.honorific and verb.humble is not None:
         verb = verb.humble
@@ -560,7 +568,10 @@ def make_clause(
     question: bool = False,
     **chances: Unpack[Chances],
 ) -> Clause:
-    """Return a clause with a subject and an action; `p_…` are probabilities."""
+    """Return a clause with a subject and an action; `p_…` are probabilities.
+
+    Without `subject` or `tense`, one that fits is drawn. Only a clause with a definite subject is negated.
+    """
     verb = action.verb
     if not tense and subject and subject.english[0].text == "you" and not question:
         tense = pick_tense(scene, verb, ("present", "past"))  # nobody tells people what they will do
@@ -601,7 +612,7 @@ def make_clause(
 
 
 def pick_tense(scene: Scene, verb: Verb, tenses: tuple[str, ...] = ()) -> str:
-    """Return a tense that fits the verb. By default, the present is rare for events."""
+    """Return one of these tenses that fits the verb. By default, the present is rare for events."""
     tenses = tenses or (_HABIT_TENSES if verb.is_habitual else _EVENT_TENSES)
     if verb.tenses is not TENSES:
         tenses = tuple(tense for tense in tenses if tense in verb.tenses) or verb.tenses
@@ -636,7 +647,10 @@ _HABIT_WORDS = frozenset({"every", "weekends"})
 def _unambiguous_tense(
     subject: NounPhrase, complements: Sequence[Complement], adverb: Complement | None, question: bool
 ) -> str:
-    """Return "past" for "I read a book", unless the present is explicit."""
+    """Return the tense of a verb such as "read", whose present and past look the same.
+
+    It is "past", unless the clause shows the present: "she reads", "do you read …?", "I read … every day".
+    """
     is_habitual = adverb is not None or any(
         word.text in _HABIT_WORDS for complement in complements for word in complement.english
     )

@@ -1,7 +1,7 @@
 """Tables of nouns that people compare, and of things of one kind.
 
-Comparisons are true: a chain orders its nouns (mouse < cat < dog). Nouns that are not separated by `<` may be
-compared in either direction. For the opposite of an adjective, its chains are reversed.
+Comparisons are true: a chain orders its nouns (mouse < cat < dog). Two nouns of a chain without `<` between
+them may be compared in either direction. For the opposite of an adjective, its chains are reversed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ brave | Minsu Jisu Yuna Mina Minho Junho Sora Jimin; soldier police_officer; boy
 cousin friend; cat < dog
 """
 
-# Things of one kind, which people name together: "bread and milk" is a purchase, "a map and a monkey" is not.
+# Things of one kind, one kind per line. People name them together: "bread and milk" is a purchase, "a map and
+# a monkey" is not.
 KINDS = """
 apple banana orange strawberry
 potato tomato carrot

@@ -1,13 +1,14 @@
 """Korean conjugation: the form of a stem with an ending.
 
-An ending is written as in a grammar. An ending that starts with 으 loses 으 after a vowel (으면: 가면,
-먹으면). An ending that starts with 어 changes with the stem's vowel (어서: 가서, 먹어서, 해서). Any
-other ending is appended unchanged (고: 가고, 먹고). 으ㄹ, 으ㄴ, ㄴ다 and the past 어ㅆ다 close an open
-syllable (갈, 간, 간다).
+An ending is written as in a grammar. An ending that starts with 으 loses 으 after a vowel or ㄹ (으면: 가면,
+살면, 먹으면). An ending that starts with 어 changes with the stem's vowel (어서: 가서, 먹어서, 해서).
+으ㄹ, 으ㄴ, ㄴ다 and the past 어ㅆ다 close an open syllable (갈, 간, 간다, 갔다). After a consonant, ㄴ다
+becomes 는다 (먹는다). After an adjective, 는 becomes 으ㄴ (예쁜), and ㄴ다 becomes 다 (예쁘다). Any other
+ending is appended unchanged (고: 가고, 먹고).
 
-An irregular stem changes by its class: ㅂ (도와), ㄷ (들어), ㅅ (지어), ㅎ (빨개) or 르 (몰라). The lexicon
-gives the class. A stem that ends in ㄹ or ㅡ loses this sound before some endings (산다, 써). The lexicon
-does not mark these stems.
+An irregular stem changes by its class: ㅂ (추워), ㅂ오 (도와), ㄷ (들어), ㅅ (지어), ㅎ (빨개), 르 (몰라)
+or 아니 (아니에요). The lexicon gives the class. A stem that ends in ㄹ or ㅡ loses this sound before some
+endings (산다, 써). The lexicon does not mark these stems.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class Stem(NamedTuple):
 
     text: str
     kind: str
-    irregular: str = ""
-    honorific: bool = False
+    irregular: str = ""  # its irregular class, or "" for a regular stem
+    honorific: bool = False  # whether the text already ends in 시
 
 
 def stem(dictionary_form: str, kind: str = "verb") -> Stem:
@@ -36,7 +37,7 @@ def stem(dictionary_form: str, kind: str = "verb") -> Stem:
     text = word.removesuffix("다")
     if text.endswith(("있", "없")):
         kind = "existence"
-    return Stem(text, kind, irregular, honorific=irregular == "시")
+    return Stem(text, kind, irregular)
 
 
 @cache
@@ -65,7 +66,7 @@ def conjugate(base: Stem, ending: str) -> str:
 
 
 def _declarative(base: Stem, ending: str) -> str:
-    """Append -ㄴ다 or -는다 to a verb, and -다 to an adjective or to 있다."""
+    """Append -ㄴ다 or -는다 to a verb, and -다 to an adjective or to 있다. `ending` is ㄴ다 or ㄴ다고."""
     rest = ending[1:]
     if base.kind != "verb":
         return base.text + rest
@@ -131,6 +132,7 @@ def _vowel_ending(base: Stem, ending: str) -> str:
 
 
 def _uncontracted(ending: str) -> str:
+    """Return an ending that starts with 어, with 었 as a syllable: 어ㅆ다 → 었다."""
     return "었" + ending[2:] if ending[1:2] == "ㅆ" else ending
 
 

@@ -48,6 +48,7 @@ def plural_of(noun: str) -> str:
 def verb_forms(entry: str) -> VerbForms:
     """Read a lexicon entry: 'walk' is regular; 'eat/ate/eaten' gives past and participle.
 
+    With two parts ('teach/taught'), past and participle are the same.
     A fourth part gives an irregular gerund: 'hug/hugged/hugged/hugging'.
     """
     base, *irregular = entry.split("/")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 # English | Korean | tenses | kind. A time with the tense "habit" fits only the present. It makes the tense
 # clear where English has one form for past and present ("I read a book every day"). The kind says which
-# actions fit: see TIME_PROFILES.
+# actions fit: see TIME_PROFILES. The kind `year` is for times that are a month or more away, `part` for a
+# part of the day, and `weekly` for times that come every week.
 TIMES = """
 yesterday             | 어제         | past                | day
 last night            | 어젯밤에     | past                | night
@@ -33,8 +34,8 @@ in spring             | 봄에         | present future      | spring
 in winter             | 겨울에       | present future      | winter
 """
 
-# Profile of a verb → kinds of times that fit the verb. In the tables of verbs, "again" may follow the
-# profile. It marks actions that people repeat with the same thing ("I use my computer every day"). A habit
+# Profile of a verb → kinds of times that fit the verb. The tables of verbs name profiles and single kinds.
+# There, "again" marks actions that people repeat with the same thing ("I use my computer every day"). A habit
 # may then have a definite object.
 TIME_PROFILES = {
     "state": "",

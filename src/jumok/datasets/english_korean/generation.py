@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jumok.types import Pair
 
 MAX_WORDS = 30  # words per side, including punctuation and tag
-MAX_FAILED_DRAWS = 100_000  # after this many draws in a row without a new pair, generation stops
+MAX_FAILED_DRAWS = 100_000  # after this many draws in a row without a new pair, a DataError is raised
 
 _BUILDERS = tuple(pattern.build for pattern in PATTERNS.values())
 _CUMULATIVE = tuple(accumulate(pattern.weight for pattern in PATTERNS.values()))
@@ -33,7 +33,7 @@ def generate(split: str, count: int, *, seed: int = 1, polite: float = 0.25) -> 
     """Yield `count` distinct pairs of a split. `polite` is the probability that a pair is in polite style.
 
     The pairs depend only on `split`, `seed` and `polite`. A smaller `count` gives the first pairs of the same
-    sequence. If the grammar has fewer pairs, a DataError is raised after the last pair.
+    sequence. If no new pair is found in MAX_FAILED_DRAWS draws, a DataError is raised after the last pair.
     """
     if split not in SPLITS:
         raise DataError(

@@ -13,7 +13,8 @@ FINALS = ("", *"ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇ�
 
 _FIRST, _LAST = 0xAC00, 0xD7A3
 
-# Particle: (form after a consonant, form after a vowel). Particles not listed have one form.
+# Particle: (form after a consonant, form after a vowel). Particles not listed have one form. For 으로, ㄹ
+# counts as a vowel.
 _PARTICLES = {
     "은": ("은", "는"),
     "이": ("이", "가"),

@@ -46,8 +46,8 @@ def capacity() -> int:
     """Return a lower bound of the number of distinct pairs.
 
     It counts only the pattern "transitive with time" in the past and future: subject × verb with object ×
-    time that fits verb and tense × polarity, in two styles. It does not count adjectives, animals as subjects
-    or verbs of wearing clothes.
+    time that fits verb and tense × polarity, in two styles. It counts neither adjectives, nor animals as
+    subjects, nor the verbs that `_is_counted` leaves out.
     """
     objects_and_times = sum(
         _num_object_phrases(verb) * _num_times(verb) for verb in TRANSITIVE if _is_counted(verb)
@@ -64,7 +64,10 @@ def _num_subjects() -> int:
 
 
 def _is_counted(verb: Verb) -> bool:
-    """Return whether a verb shows its tense, allows every person as its subject, and is not about clothes."""
+    """Return whether a verb shows its tense, allows every person as its subject, and allows several persons.
+
+    "Wear", "take off" and "turn off" have a singular subject if their object is one thing.
+    """
     shows_tense = verb.forms.base != verb.forms.past
     return shows_tense and "person" in verb.subjects and verb.forms.base != "wear" and "off" not in verb.after
 

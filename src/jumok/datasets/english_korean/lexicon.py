@@ -26,10 +26,10 @@ _STATIVE = frozenset(predicates.STATIVE_VERBS.split())
 class Noun:
     """A noun; a place also has an English preposition and may take "the"."""
 
-    english: tuple[str, ...]
+    english: tuple[str, ...]  # the words of the singular
     plural: tuple[str, ...]
     korean: str
-    counter: str
+    counter: str  # Korean word after a number: 책 두 권
     classes: frozenset[str]
     form: str  # "count", "mass", "plural" or "name"
     preposition: str = ""
@@ -85,7 +85,7 @@ class Adjective:
     honorific_stem: Stem | None
     things: tuple[Noun, ...]
     key: str = ""
-    variety: int = 0
+    variety: int = 0  # distinct things
 
     @property
     def attributive(self) -> str:
@@ -196,6 +196,7 @@ def _balance(lists: list[tuple[Noun, ...]]) -> list[tuple[Noun, ...]]:
 
 
 def _split_stem(form: str, kind: str) -> tuple[tuple[str, ...], Stem]:
+    """Return the words before the last word, and the stem of the last: (배가,) and 고프 for 배가 고프다."""
     *before, last = form.split()
     return tuple(before), stem(last, kind if "다" in last else "determiner")
 
@@ -251,7 +252,7 @@ def is_listed(names: str, english: str, korean: Stem) -> bool:
 
 
 def _time_kinds(cell: str) -> frozenset[str]:
-    """Return the kinds of times of a cell with profiles and kinds."""
+    """Return the kinds of times of a cell with profiles and kinds. No time has the kind "again"."""
     profiles = expressions.TIME_PROFILES
     return frozenset(kind for name in cell.split() for kind in profiles.get(name, name).split())
 
@@ -335,8 +336,8 @@ def human_verbs(names: str) -> tuple[Verb, ...]:
     )
 
 
-# A combination is held out only if each of its words occurs in at least this many combinations. A model that
-# translates a held-out combination has then seen both words often.
+# A combination is held out only if its predicate occurs with at least 10 nouns, and its noun with at least 8
+# predicates. A model that translates a held-out combination has then seen both words often.
 _MIN_COMPLEMENTS, _MIN_PREDICATES = 10, 8
 _NUM_PREDICATES = Counter(
     noun

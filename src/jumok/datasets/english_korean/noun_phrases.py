@@ -56,10 +56,10 @@ class NounPhrase:
         self.sure = sure
         self.possible: Sequence[Word] = ()
         self.before: list[Eojeol] = []
-        self.agreement = "third"
+        self.agreement = "third"  # of the verb: "first" (am), "third" (is) or "plural" (are)
         self.honorific = False  # 께서 and -시-
         self.first_or_second_person = False  # affects "want": 싶다 or 싶어 하다
-        self.dropped = False  # polite Korean omits "you"
+        self.dropped = False  # Korean omits it: a polite "you", "it" of the weather, the subject of a command
         self.definite = True
 
     def korean(self, particle: str, particle_words: Sequence[Word] = ()) -> list[Eojeol]:
@@ -165,7 +165,7 @@ def _attributive_adjective(
 def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
     """Return "my", "his", "our", "Minsu's" … in both languages.
 
-    For things that a family shares, "my" is 우리 instead of 내.
+    For what a family or another group shares (class `ours`), "my" is 우리 instead of 내.
     """
     draw = scene.random()
     if draw < 0.25:
@@ -229,8 +229,8 @@ ONE_PERSON = "one person"  # the subject is singular: two people do not wear one
 HER_IS_RECIPIENT = "her money"  # in "send her money", "her" would be the recipient and not a possessive
 SPECIFIC_THING = "a specific thing"  # such as "this apple": nobody eats this apple every day
 
-# Things without a possessor such as "my" or "Minsu's".
-UNOWNED = frozenset(
+# Classes of things without a possessor such as "my" or "Minsu's".
+UNOWNED_CLASSES = frozenset(
     {
         "film",
         "wild",
@@ -247,6 +247,7 @@ UNOWNED = frozenset(
         "found",
     }
 )
+# Classes of things that people mostly have one of, so the plural is not used.
 _ALWAYS_SINGULAR = frozenset(
     {
         "furniture",
@@ -259,7 +260,8 @@ _ALWAYS_SINGULAR = frozenset(
         "worn_head",
         "worn_finger",
     }
-)  # the plural is not used, because people mostly have one of these things
+)
+# Classes of nouns without a determiner; of nouns with "a" or "the"; of nouns with "the".
 _BARE = frozenset({"meal", "sport", "study"})
 _ONLY_ARTICLES = frozenset({"transit"})
 _ONLY_DEFINITE = frozenset({"definite", "place"})
@@ -276,11 +278,12 @@ def thing_phrase(
     may_have_possessor: bool = True,
     created: bool = False,
 ) -> NounPhrase:
-    """Return a thing with a determiner that fits it, and an adjective with this probability.
+    """Return a thing with a determiner that fits it, and with the probability `p_adjective` an adjective.
 
     If `generic` is true, the phrase means the kind ("cats", "bread"), as after "like". If `definite` is true,
     the phrase does not begin with "a". If `may_have_possessor` is false, it does not begin with "my". If
-    `created` is true, the thing is being created, and the phrase takes no demonstrative.
+    `created` is true, the thing is being created: the phrase does not begin with "this", and a countable
+    thing has no possessor either.
     """
     scene.used.add(entry)
     if entry.form == "name":
@@ -293,7 +296,7 @@ def thing_phrase(
     description: tuple[list[Word], list[Eojeol]] = ([], [])
     if not entry.classes & _BARE:
         description = optional_adjective(scene, entry, p_adjective, created=created)
-    can_be_owned = may_have_possessor and not entry.classes & UNOWNED
+    can_be_owned = may_have_possessor and not entry.classes & UNOWNED_CLASSES
     if entry.form != "count":
         return _uncounted_phrase(scene, entry, description, definite, can_be_owned)
     if entry.classes & _ONLY_DEFINITE:
@@ -340,7 +343,7 @@ def _uncounted_phrase(
     definite: bool,
     can_be_owned: bool,
 ) -> NounPhrase:
-    """Return "bread", "the bread" or "my shoes". Such a noun takes no "a"."""
+    """Return "bread", "the bread" or "my shoes": a mass noun or a noun in the plural, which takes no "a"."""
     draw = scene.random()
     is_definite = definite or "definite" in entry.classes
     if entry.classes & _BARE or (draw < 0.5 and not is_definite):
@@ -434,7 +437,7 @@ def person_subject(
 def _female_subject(scene: Scene, exclude_first_person: bool) -> NounPhrase:
     """Return a female person or "I" as a subject, as for wearing a skirt."""
     name = _unused_pronoun(scene, exclude_first_person, ("I", "she", "she"))
-    if scene.chance(0.5) and name != "they":
+    if scene.chance(0.5) and name != "they":  # "they" is returned if all are mentioned
         return pronoun_subject(scene, name)
     scene.used.add(THIRD_PERSON_MENTIONED)
     return person_phrase(scene, scene.pick_new(_WOMEN))
@@ -446,7 +449,10 @@ _PRONOUNS_EXCEPT_HE_AND_SHE = ("I", "I", "we", "they", "you")
 
 
 def _unused_pronoun(scene: Scene, exclude_first_person: bool, names: tuple[str, ...]) -> str:
-    """Return a pronoun that was not mentioned; a polite statement does not use "you"."""
+    """Return one of these pronouns that is not mentioned yet; a polite statement does not use "you".
+
+    If eight draws find none, return "they", or "I" if the subject must be one person.
+    """
     used = scene.used
     for _ in range(8):
         name = scene.pick(names)
@@ -478,7 +484,7 @@ def subject_phrase(
     )
 
 
-# Things of which people rarely have more than three.
+# Classes of things of which people rarely have more than three.
 _FEW = frozenset(
     {"vehicle", "driven", "mount", "furniture", "used", "mended", "instrument", "pet", "farmed", "container",
      "worn_body", "worn_head", "worn_finger", "writing", "fragile", "film", "wild", "few"}
@@ -486,7 +492,10 @@ _FEW = frozenset(
 
 
 def counted_phrase(scene: Scene, entry: Noun, maximum: int = 10, *, few: int = 3) -> NounPhrase:
-    """Return a noun with a number up to `maximum`, or `few` for things of `_FEW`: two books, 책 두 권."""
+    """Return a noun with a number: two books, 책 두 권.
+
+    The number is at most `maximum`, or at most `few` for things of `_FEW`.
+    """
     scene.used.add(entry)
     number = scene.pick(NUMBERS[: few if entry.classes & _FEW else maximum])
     plural = number.english[0] != "one"
@@ -500,7 +509,7 @@ def counted_phrase(scene: Scene, entry: Noun, maximum: int = 10, *, few: int = 3
     return phrase
 
 
-# English measure words of mass nouns; Korean uses the noun's counter.
+# Korean counter → English measure words of mass nouns and of nouns that are always plural.
 _MEASURES = {
     "잔": ("glass", "glasses"),
     "켤레": ("pair", "pairs"),
@@ -508,13 +517,13 @@ _MEASURES = {
     "그릇": ("bowl", "bowls"),
 }
 _IN_CUPS = frozenset({"coffee", "tea"})
-MEASURABLE = tuple(
+MEASURABLE_NOUNS = tuple(
     entry for entry in NOUNS if entry.form in ("mass", "plural") and entry.counter in _MEASURES
 )
 
 
 def measured_phrase(scene: Scene, entry: Noun) -> NounPhrase:
-    """Return a noun with a number of cups, bowls or pairs: two cups of coffee, 커피 두 잔."""
+    """Return a noun with a number of cups, glasses, bowls or pairs: two cups of coffee, 커피 두 잔."""
     scene.used.add(entry)
     number = scene.pick(NUMBERS[:5])
     singular, plural = ("cup", "cups") if entry.key in _IN_CUPS else _MEASURES[entry.counter]
@@ -530,7 +539,7 @@ def measured_phrase(scene: Scene, entry: Noun) -> NounPhrase:
 
 
 def place_phrase(entry: Noun, preposition: str = "") -> NounPhrase:
-    """Return a place with its English preposition: "at home", "to the library"."""
+    """Return a place, after this English preposition if it is not empty: "at home", "to the library"."""
     lead = words([preposition] if preposition else [])
     if entry.key == "home" and preposition in ("to", "for"):
         lead = []  # "go home"

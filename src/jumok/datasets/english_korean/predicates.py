@@ -302,7 +302,8 @@ young                 | 젊다       | adult_job =man =woman |
 COMPLAINTS = (
     "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far"
 )
-# Adjectives that are never used before a noun, because most verbs do not fit ("she ate from the dirty dish").
+# Adjectives that are used before a noun only in superlatives ("the most expensive camera"), because most
+# verbs do not fit ("she ate from the dirty dish").
 PREDICATIVE = "far near clean dirty heavy slow dark noisy boring dangerous expensive cheap hot/덥다 cold/춥다"
 # The only adjectives for the object of a verb in CREATION: "bake a delicious cake", not "bake a cheap cake".
 ADJECTIVES_OF_CREATIONS = (

@@ -53,7 +53,7 @@ class Scene:
     """The random choices of one sentence.
 
     `used` holds the words that the sentence has used, so that Minsu does not meet Minsu. It also holds words
-    that the pattern excludes, such as "you".
+    that the pattern excludes, such as "you", and marks such as ONE_PERSON (see `noun_phrases.py`).
 
     Some combinations of words are reserved for the validation set or the test set. `splits` holds "valid" if
     the sentence has a combination that is reserved for the validation set. `splits` holds "test" if the

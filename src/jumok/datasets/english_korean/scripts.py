@@ -157,7 +157,7 @@ take/찍다
 """
 
 # Effects of a state: state | what people then do | what they then do not do.
-STATES = """
+EFFECTS_OF_STATES = """
 tired   | sleep; rest; go =home | exercise; study; run; walk; work; clean; cook; dance; play team
 busy    | | watch; play team =tennis; travel; rest; meet =friend name; sleep; exercise; cook; clean; eat \
 =lunch =breakfast
@@ -181,7 +181,7 @@ play instrument; fix; make homemade; do; prepare meal
 MOMENTS = """
 open =door =window; close =door =window; turn_on; turn_off; break; finish; find
 """
-# What people do with their ears, mouth or face while their hands do something else: main | while.
+# What people do with their ears, mouth or face | what they do meanwhile: "She sings while she cooks."
 WHILE = """
 listen_to =music =radio =song =news | cook; clean; study; walk; work; exercise; drive; draw; bake; make \
 homemade; write; wash; run

@@ -1,8 +1,8 @@
 """Predicates in both languages: tense, negation, honorifics, and the auxiliaries of modes such as "can".
 
-English has three parts, because a subject or an adverb may be between them: `front` (the auxiliary), `middle`
-(not, never) and `main`. Korean is a sequence of eojeols. The words of both languages have roles ("verb",
-"not", "will", "helper", "how" …) by which they are aligned.
+English has three parts, because a subject or an adverb may be between them: `front` (the auxiliary or a form
+of "be"), `middle` (not, never) and `main`. Korean is a sequence of eojeols. The words of both languages have
+roles ("verb", "not", "will", "helper", "how" …) by which they are aligned.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ EnglishParts = tuple[tuple[RoleWord, ...], tuple[RoleWord, ...], tuple[RoleWord,
 class Mode:
     """A mode of the predicate besides tense and negation: "can", "want to", the progressive …
 
-    English: a `modal` (can, could), or an inflected `helper` with its `connector` ("to"), then the main verb
-    in `form`. Korean: the main verb with the ending `join`, the words `between`, and the auxiliary `stem`.
-    `negative` is an inherently negative stem; without it 지 않다 is used. `honorific_on` says which of the
-    two verbs takes -시-.
+    English: a `modal`, in the present and in the past (can, could), or an inflected `helper` with its
+    `connector` ("to"), then the main verb in `form`. Korean: the main verb with the ending `join`, the words
+    `between`, and the auxiliary `stem`. `negative` is an inherently negative stem; without it,
+    지 않다 is used. `honorific_on` says which of the two verbs takes -시-: "main" or "helper".
     """
 
     name: str
@@ -150,7 +150,7 @@ BECOME_VERB = Verb(
 # Only its English is used: `copula_eojeols` makes the Korean 이다, so the stem is a placeholder.
 COPULA = Verb(_BE, (), _EXISTS, (), None, frozenset(), True, (), key="be")
 
-# Verbs whose negation is another verb.
+# Text of a stem → the stem of another verb, which is its negation.
 _OPPOSITES = {"있": _LACKS, "알": stem("모르다:르")}
 
 # Prepositions that belong to the verb and have no translation: "to" in "listen to".
@@ -319,7 +319,7 @@ def _with_helper(
 # The roles of the words in `Mode.between`.
 _ROLES_BETWEEN = {"수": ("helper",), "안": ("not",), "것을": ("verb",), "적이": ("helper",), "줄": ("how",)}
 
-# Function of the last verb → tense → its ending, and the separate word that follows it, or "".
+# Function of the final ending → tense → its ending, and the separate word that follows it, or "".
 _FINALS: dict[str, dict[str, tuple[str, str]]] = {
     "statement": {"present": ("ㄴ다", ""), "past": ("어ㅆ다", ""), "future": ("으ㄹ", "것이다")},
     "polite": {"present": ("어요", ""), "past": ("어ㅆ어요", ""), "future": ("으ㄹ", "거예요")},

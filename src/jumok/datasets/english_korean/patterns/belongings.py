@@ -108,7 +108,7 @@ def where_is_it(scene: Scene) -> Sentence:
     """Where is my key?"""
     where = Word("where")
     if scene.chance(0.5):
-        subject = _known_thing(scene, scene.pick_new(_LOST_THINGS))
+        subject = _known_thing(scene, scene.pick_new(_SOUGHT_THINGS))
     else:
         subject = person_subject(scene, PERSON, p_you=0.1, exclude_first_person=True, pool=_SOUGHT_PEOPLE)
     clause = Clause(
@@ -129,7 +129,7 @@ def _known_thing(scene: Scene, entry: Noun) -> NounPhrase:
 
 
 _SOUGHT_PEOPLE = nouns_of("kin =teacher =professor")  # nobody asks where "this doctor" is
-_LOST_THINGS = nouns_of("portable small goods")
+_SOUGHT_THINGS = nouns_of("portable small goods")
 
 
 def how_many(scene: Scene) -> Sentence:

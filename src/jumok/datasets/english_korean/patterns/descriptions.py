@@ -49,7 +49,7 @@ PERSON = frozenset({"person"})
 
 
 def final_ending(scene: Scene, *, question: bool = False) -> str:
-    """Return the function of the main predicate's ending: "polite", "question" or "statement"."""
+    """Return the function of the main predicate's ending, `final`: "polite", "question" or "statement"."""
     if scene.polite:
         return "polite"
     return "question" if question else "statement"
@@ -219,7 +219,7 @@ _COMPARISONS = _read_comparisons()
 def superlative(scene: Scene) -> Sentence:
     """This is the most expensive camera."""
     adjective = scene.pick(_SUPERLATIVES)
-    entry = scene.pick_new(_SHOWABLE[adjective])
+    entry = scene.pick_new(_SHOWABLE_THINGS[adjective])
     scene.note_combination(adjective, entry)
     pointing, korean = scene.pick(POINTERS)
     first, verb, the, most, quality = words([pointing, "is", "the", "most", adjective.english])
@@ -237,7 +237,7 @@ def superlative(scene: Scene) -> Sentence:
 _LONG_ADJECTIVES = tuple(
     entry for entry in ADJECTIVES if _COMPARATIVE_FORMS.get(entry.english, "").startswith("more ")
 )
-_SHOWABLE = {
+_SHOWABLE_THINGS = {
     adjective: tuple(
         entry
         for entry in adjective.things
@@ -245,7 +245,7 @@ _SHOWABLE = {
     )
     for adjective in _LONG_ADJECTIVES
 }
-_SUPERLATIVES = tuple(adjective for adjective, things in _SHOWABLE.items() if things)
+_SUPERLATIVES = tuple(adjective for adjective, things in _SHOWABLE_THINGS.items() if things)
 POINTERS = (("this", "이것"), ("that", "저것"))
 
 
@@ -349,6 +349,7 @@ def the_weather_is(scene: Scene) -> Sentence:
     tense = scene.pick(("present", "past"))
     season = _WEATHER_SEASONS.get(adjective.english, "")
     when = _weather_time(scene, tense, season, _WEATHER_KINDS) if scene.chance(0.7) else []
+    # After "in winter" or "in the morning", the sentence is not negated.
     negative = scene.chance(0.2) and not any(word.text == "in" for part in when for word in part.english)
     adverb = degree(scene, adjective) if not negative and scene.chance(0.4) else None
     clause = Clause(phrase, adjective, when, tense=tense, negative=negative, adverb=adverb)

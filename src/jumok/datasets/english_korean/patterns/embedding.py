@@ -105,7 +105,7 @@ def person_with_relative_clause(scene: Scene) -> NounPhrase:
     scene.used.add(THIRD_PERSON_MENTIONED)
     clause = _relative_clause_of(scene, phrase, has_job="job" in entry.classes)
     clause.link(who_word)
-    phrase.english = [the, *head, who_word, *clause.predicate_english()]
+    phrase.english = [the, *head, who_word, *clause.english_without_subject()]
     phrase.before = clause.korean("relative", "")
     return phrase
 
@@ -114,7 +114,7 @@ def _relative_clause_of(scene: Scene, subject: NounPhrase, *, has_job: bool) -> 
     draw = scene.random()
     if draw < 0.3:
         return make_clause(scene, going_action(scene, _LIVE), subject, tense="present", p_negative=0.0)
-    if draw < 0.5 and not has_job:
+    if draw < 0.5 and not has_job:  # not "the nurse who works at the bank"
         return make_clause(scene, Action(_WORK, []), subject, tense="present", p_negative=0.0, p_place=1.0)
     if draw < 0.75:
         action = frame_action(scene, _HABITS, generic=True)

@@ -23,7 +23,7 @@ Frames = tuple[Frame, ...]
 
 
 def read_frames(text: str) -> Frames:
-    """Read actions: "eat meal; go =park; sleep"."""
+    """Return the frames of actions such as "eat meal; go =park; sleep"."""
     return tuple(frame for item in text.split(";") if item.strip() for frame in _read_item(item))
 
 
@@ -69,7 +69,10 @@ def frame_action(scene: Scene, frames: Frames, *, generic: bool = False) -> Acti
 
 
 def fitting_subject(scene: Scene, *actions: Action) -> NounPhrase:
-    """Return a person who can do all of these actions: children do homework, adults drive."""
+    """Return a person who can do these actions: children do homework, adults drive.
+
+    If several of the actions restrict their subject, only the first restriction counts.
+    """
     subjects = next(
         (action.verb.subjects for action in actions if "person" not in action.verb.subjects),
         actions[0].verb.subjects,

@@ -142,7 +142,7 @@ def _tense_of(scene: Scene, actions: Sequence[Action], tenses: tuple[str, ...]) 
 def consecutive_actions(
     scene: Scene, *, tense: str = "", is_bad_weather: bool = False
 ) -> tuple[Clause, Clause, Word, list[Eojeol]]:
-    """Return two consecutive actions of one person, "and", and the Korean of the first.
+    """Return the clauses of two consecutive actions of one person, "and", and the Korean of the first clause.
 
     The Korean conjunction is 서 if the second action needs the first (가서, 만나서, 사서), otherwise 고.
     """
@@ -170,7 +170,7 @@ def and_then(scene: Scene) -> Sentence:
     """I went home and slept."""
     first, second, conjunction, opening = consecutive_actions(scene)
     korean = opening + second.korean(final_ending(scene), "")
-    return Sentence([*first.statement(), conjunction, *second.predicate_english()], korean)
+    return Sentence([*first.statement(), conjunction, *second.english_without_subject()], korean)
 
 
 _TOPICS = tuple(without_ambiguous_tense(frames) for (frames,) in read_rows(scripts.TOPICS))
@@ -300,7 +300,7 @@ _LIKABLE = tuple(
 
 
 _EFFECTS: dict[Adjective, tuple[Frames, Frames]] = {}
-for _line in scripts.STATES.strip().splitlines():
+for _line in scripts.EFFECTS_OF_STATES.strip().splitlines():
     _name, _done, _not_done = _line.split("|")
     _state = next(entry for entry in STATES if entry.english == _name.strip())
     _EFFECTS[_state] = (read_frames(_done), read_frames(_not_done))
@@ -322,7 +322,8 @@ def effect_of(
 ) -> Clause:
     """Return a clause about what somebody does or does not do because of a state.
 
-    The state None is bad weather. If `contrary` is true, the clause is negated: "I was tired, but I worked".
+    The state None is bad weather. If `contrary` is true, the clause denies the effect: "I was tired, but I
+    worked", "I was tired, but I did not sleep".
     """
     scene.used.add("you")
     done, not_done = (INDOORS, OUTDOORS) if state is None else _EFFECTS[state]
@@ -455,7 +456,10 @@ _CONSEQUENCES = read_rows(scripts.CONSEQUENCES)
 
 
 def moment_and_lasting_actions(scene: Scene, count: int) -> tuple[Action, list[Action]]:
-    """Return a momentary action and `count` lasting actions at the same place: coming home, sleeping."""
+    """Return a momentary action and `count` actions that last meanwhile: coming home, sleeping.
+
+    After an arrival, these are actions at the place of arrival.
+    """
     scene.used.add("you")
     if scene.chance(0.6):
         goal = scene.pick_new(_ARRIVALS)
@@ -543,7 +547,7 @@ def going_in_order_to(scene: Scene) -> Sentence:
     aim.link(to)
     purpose = aim.korean_complements() + aim.korean_predicate("purpose")
     korean = [*main.subject.topic(), *purpose, *main.korean(final_ending(scene), "")]
-    return Sentence([*main.statement(), to, base, *aim.main[1:], *aim.words_after_verb()], korean)
+    return Sentence([*main.statement(), to, base, *aim.main[1:], *aim.english_complements()], korean)
 
 
 _PURPOSE_VERBS = human_verbs(

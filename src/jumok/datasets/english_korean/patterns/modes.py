@@ -209,10 +209,10 @@ def command(scene: Scene) -> Sentence:
     if is_negative:
         clause = Clause(subject, action.verb, complements, negative=True)
         final = "polite command" if scene.polite else "command"
-        return Sentence(clause.predicate_english(), clause.korean(final))
+        return Sentence(clause.english_without_subject(), clause.korean(final))
     subject.honorific = scene.polite  # 드세요, not 먹어요
     clause = Clause(subject, action.verb, complements)
-    return Sentence(clause.predicate_english(), clause.korean("polite" if scene.polite else "command"))
+    return Sentence(clause.english_without_subject(), clause.korean("polite" if scene.polite else "command"))
 
 
 _MISHAPS = frozenset({"break", "lose", "forget"})
@@ -229,7 +229,7 @@ def proposal(scene: Scene) -> Sentence:
     lets = Word("let's")
     clause.link(lets)
     korean = clause.korean("polite proposal" if scene.polite else "proposal")
-    return Sentence([lets, *clause.predicate_english()], korean)
+    return Sentence([lets, *clause.english_without_subject()], korean)
 
 
 def somebody_wants_somewhere(scene: Scene) -> Sentence:

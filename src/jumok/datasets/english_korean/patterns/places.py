@@ -139,7 +139,7 @@ def there_are_counted_things(scene: Scene) -> Sentence:
 
 
 def floating_quantifier(phrase: NounPhrase) -> list[Eojeol]:
-    """Return the noun with its particle, then the number: 책이 두 권, as 있다 requires."""
+    """Return a `counted_phrase` as 있다 requires: the noun with its particle, then the number: 책이 두 권."""
     first, number = phrase.before
     subject = NounPhrase(list(first.sure), first.text, first.sure)
     return [*subject.korean("이"), number, Eojeol(phrase.last_word, phrase.sure, phrase.possible)]

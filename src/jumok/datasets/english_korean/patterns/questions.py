@@ -55,8 +55,8 @@ def _question_tense(scene: Scene, verb: Verb) -> str:
     return pick_tense(scene, verb, _TENSES if verb.is_habitual else _EVENT_TENSES)
 
 
-def _tense_to_ask_where_or_when(scene: Scene, action: Action) -> str:
-    """Return a tense in which people ask where or when: nobody asks "where do you eat an egg"."""
+def _tense_of_where_when_why(scene: Scene, action: Action) -> str:
+    """Return a tense in which people ask where, when or why: nobody asks "where do you eat an egg"."""
     entry = action.entry
     is_regular = entry is None or bool(entry.classes & {"study", "sport", "meal", "instrument", "place"})
     is_regular = is_regular or action.verb.is_repeatable
@@ -198,7 +198,7 @@ def where(scene: Scene) -> Sentence:
         complements = [Complement([], [Eojeol("어디에", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
     else:
         action = frame_action(scene, _ACTIONS_WITH_PLACE)
-        verb, tense = action.verb, _tense_to_ask_where_or_when(scene, action)
+        verb, tense = action.verb, _tense_of_where_when_why(scene, action)
         unknown = attach("어디", place_particle(verb))
         complements = [
             *action.complements,
@@ -235,7 +235,7 @@ def why(scene: Scene) -> Sentence:
 def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     word = Word(english)
     action = frame_action(scene, _QUESTIONED_ACTIONS)
-    tense = _tense_to_ask_where_or_when(scene, action)
+    tense = _tense_of_where_when_why(scene, action)
     clause = make_clause(scene, action, tense=tense, question=True, p_negative=0.0, p_you=0.4)
     clause.complements = [
         *clause.complements,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jumok.datasets.english_korean.clauses import (
     ALONE,
     COMPANION_RANK,
-    HABITUAL,
+    HABITUAL_KINDS,
     KOREAN_COMPANY_RANK,
     KOREAN_MANNER_RANK,
     KOREAN_MEANS_RANK,
@@ -45,7 +45,7 @@ from jumok.datasets.english_korean.lexicon import (
     nouns_of,
 )
 from jumok.datasets.english_korean.noun_phrases import (
-    MEASURABLE,
+    MEASURABLE_NOUNS,
     ONE_PERSON,
     NounPhrase,
     counted_phrase,
@@ -299,7 +299,7 @@ def somebody_also_does(scene: Scene) -> Sentence:
     also = Word("also")
     subject = clause.subject
     ending = "polite" if scene.polite else "statement"
-    english = [*subject.english, also, *clause.main, *clause.words_after_verb()]
+    english = [*subject.english, also, *clause.main, *clause.english_complements()]
     korean = _also_subject(subject, also) + clause.korean(ending, "")
     return Sentence(english, korean)
 
@@ -370,7 +370,7 @@ _REPEATED_TRANSITIVE, _REPEATED_INTRANSITIVE = (
     tuple(
         verb
         for verb in verbs
-        if (verb.times & HABITUAL and "year" not in verb.times) or verb.forms.base in _FREQUENT_VERBS
+        if (verb.times & HABITUAL_KINDS and "year" not in verb.times) or verb.forms.base in _FREQUENT_VERBS
     )
     for verbs in (TRANSITIVE, INTRANSITIVE)
 )
@@ -442,7 +442,7 @@ _VERBS_WITH_COUNTED_OBJECT = tuple(
 _VERBS_WITH_MEASURED_OBJECT = tuple(
     (verb, entry)
     for verb in human_verbs("eat drink buy sell pour")
-    for entry in MEASURABLE
+    for entry in MEASURABLE_NOUNS
     if entry in verb.objects
 )
 _VERBS_WITH_OBJECTS_AND_TOOLS = tuple(

@@ -44,7 +44,14 @@ def rain_so_and(scene: Scene) -> Sentence:
     comma, conjunction, then = words([",", "so", "and"])
     cause.link(conjunction)
     first.link(then)
-    english = [*cause.statement(), comma, conjunction, *first.statement(), then, *second.predicate_english()]
+    english = [
+        *cause.statement(),
+        comma,
+        conjunction,
+        *first.statement(),
+        then,
+        *second.english_without_subject(),
+    ]
     return Sentence(
         english, cause.korean("so") + first.korean("then") + second.korean(final_ending(scene), "")
     )
@@ -64,7 +71,7 @@ def if_and(scene: Scene) -> Sentence:
         comma,
         *first.statement(),
         then,
-        *second.predicate_english(),
+        *second.english_without_subject(),
     ]
     return Sentence(english, condition.korean("if") + first_korean + second.korean(final_ending(scene), ""))
 

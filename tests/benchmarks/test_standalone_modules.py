@@ -1,4 +1,4 @@
-"""The programs `scale`, `device` and `large_corpus` of `python -m benchmarks`, with small numbers."""
+"""The modules of `python -m benchmarks` with their own options: `scale`, `device` and `large_corpus`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train on a file of pairs as a user does, and measure reading, encoding, training, checking and memory."""
+"""Train on a file of pairs as a user does, and measure the stages, the training, `jumok check` and memory."""
 
 from __future__ import annotations
 
