@@ -47,8 +47,8 @@ def describe_server(settings: ServerSettings) -> list[str]:
         f"requests  {limits.max_characters:,} characters, {limits.max_texts:,} texts, "
         f"{limits.max_body_bytes:,} bytes, {limits.max_request_seconds:g} s of work; "
         f"{limits.requests_per_minute or 'any number'} per minute and client",
-        f"files     {suffixes}, "
-        f"with at most {limits.max_file_syntax_characters:,} tags, entities and line ends",
+        f"files     {suffixes}, with at most {limits.max_file_syntax_characters:,} "
+        "tags, entities, line ends and other marks of syntax",
         f"queue     {limits.max_queued_sentences:,} sentences or "
         f"{limits.max_queued_characters:,} characters, then 503",
     ]
