@@ -89,7 +89,7 @@ class PatchGrid:
 
     rows: int
     columns: int
-    values: int  # per patch: its height × its width × channels
+    values_per_patch: int  # height of a patch × its width × channels
 
     def __len__(self) -> int:
         return self.rows * self.columns

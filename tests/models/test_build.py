@@ -190,6 +190,12 @@ def test_heads_need_not_divide_the_width_if_key_width_and_value_width_are_set():
         build(heads=3, key_width=4)
 
 
+def test_overrides_may_set_heads_key_width_and_value_width_without_the_width():
+    check_overrides(Overrides.from_settings({"model": {"heads": 3, "key_width": 4, "value_width": 5}}))
+    with pytest.raises(UnsupportedError, match="3 heads cannot share the width of any size"):
+        check_overrides(Overrides.from_settings({"model": {"heads": 3, "key_width": 4}}))
+
+
 def test_groups_that_do_not_divide_the_heads_are_refused_with_the_name_of_the_setting():
     with pytest.raises(UnsupportedError, match=r"model\.key_value_groups .* 3 groups for 2 heads"):
         check_model(SMALL.model_copy(update={"key_value_groups": 3}))

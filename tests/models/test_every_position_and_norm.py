@@ -253,6 +253,26 @@ def test_learned_positions_must_cover_the_longest_pair_of_training(family, neede
         check_recipe(make_recipe(recipe, **{"model.max_positions": needed - 1}))
 
 
+def test_learned_positions_of_pictures_need_no_max_positions():
+    """Pictures have one position per patch. `max_positions` counts those of a text, such as a caption."""
+    learned = {"positions": "learned", "max_positions": 10}
+    pictures = {"source": {"kind": "pictures"}}
+    classifier = {"family": "encoder-only", "task": "classify", **learned}
+    check_recipe(make_recipe({"model": classifier, **pictures}))  # raises no error
+    # <s> and 3 · 64 + 10 tokens, for a picture of 64 patches
+    with pytest.raises(UnsupportedError, match=r"203 positions"):
+        check_recipe(make_recipe({"model": learned, **pictures, "training": {"max_sentence_tokens": 50}}))
+
+
+def test_max_keys_that_do_not_cover_a_picture_are_refused_with_advice_about_pictures():
+    attention = {"kind": "luong-location", "max_keys": 10}
+    recipe = make_recipe({"model": {"cross_attention": attention}, "source": {"kind": "pictures"}})
+    with pytest.raises(
+        UnsupportedError, match=r"65 positions, for pictures of 64 .* raise source\.patch_size"
+    ):
+        check_recipe(recipe)
+
+
 @pytest.mark.parametrize(("family", "covered"), [("transformer", 699), ("decoder-only", 699 - 201)])
 def test_learned_positions_limit_the_length_of_translations(family, covered):
     """The table also has rows for <s> and, in a decoder-only model, for the source and </s>."""

@@ -25,7 +25,8 @@ SUITABLE = [name for name, entry in CATALOGUE.items() if not entry.supports.miss
 
 
 def random_patches(count: int = 2) -> np.ndarray:
-    return np.random.default_rng(1).integers(0, 256, (count, len(GRID), GRID.values), dtype=np.uint8)
+    shape = (count, len(GRID), GRID.values_per_patch)
+    return np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
 
 
 @pytest.mark.parametrize("class_token", [False, True])

@@ -66,7 +66,7 @@ def _heads_per_site(model: TranslationModel) -> dict[str, int]:
         embedding = getattr(model, "source_embedding", None)
         source: Any = ()
         if isinstance(embedding, PatchEmbedding):
-            source = numpy.zeros((len(embedding.grid), embedding.grid.values), dtype=numpy.uint8)
+            source = numpy.zeros((len(embedding.grid), embedding.grid.values_per_patch), dtype=numpy.uint8)
         [weights] = site_weights(model, [source], [()])
         _HEADS[model] = {site: array.shape[0] * array.shape[1] for site, array in weights.items()}
     return _HEADS[model]

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class PatchEmbedding(nn.Module):
-    """Patches (batch, patch, value) of bytes -> (batch, [class token,] patch, width).
+    """The projection of patches, a class token if there is one, and positions.
 
-    `positions` gives one vector per position, the class token's first.
+    `positions` is called with the number of positions and returns one vector for each. The class token has
+    the first.
     """
 
     class_vector: nn.Parameter | None
@@ -34,14 +35,14 @@ class PatchEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.grid = grid
-        self.weight = nn.Parameter(torch.empty(width, grid.values))  # E of the paper, transposed
+        self.weight = nn.Parameter(torch.empty(width, grid.values_per_patch))  # E of the paper, transposed
         self.bias = nn.Parameter(torch.zeros(width))
         self.class_vector = nn.Parameter(torch.empty(width)) if class_token else None
         self.positions = positions
         self.dropout = Dropout(dropout)
         # Pixel values have a root mean square of about ½. With this initialisation, projected patches have a
         # root mean square of about 1, which is close to that of sinusoidal positions.
-        nn.init.normal_(self.weight, std=2 * grid.values**-0.5)
+        nn.init.normal_(self.weight, std=2 * grid.values_per_patch**-0.5)
         if self.class_vector is not None:
             nn.init.normal_(self.class_vector)
 
@@ -51,6 +52,7 @@ class PatchEmbedding(nn.Module):
         return linear(values, self.weight, self.bias)
 
     def forward(self, patches: Tensor) -> Tensor:
+        """Patches (batch, patch, value) of bytes -> (batch, [class token,] patch, width)."""
         states = self.project(patches)
         if self.class_vector is not None:
             states = torch.cat([self.class_vector.expand(len(states), 1, -1), states], dim=1)

@@ -35,7 +35,7 @@ class PictureTokenizer(Tokenizer):
         self.size, self.patch_size, self.channels = size, patch_size, channels
         side = size // patch_size
         self.grid = PatchGrid(side, side, patch_size * patch_size * channels)
-        self.token_shape = (self.grid.values,)
+        self.token_shape = (self.grid.values_per_patch,)
         fields = {"pictures": {"size": size, "patch_size": patch_size, "channels": channels}}
         self._data = json.dumps(fields).encode()
 
