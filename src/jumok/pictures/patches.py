@@ -1,4 +1,6 @@
-"""From a picture to patches and back: (height, width, channel) ↔ (patch, value), row by row of the picture.
+"""From a picture to patches and back: (height, width, channel) ↔ (patch, value).
+
+Patches are numbered along the rows of the picture, from the top.
 
 x ∈ ℝ^(H×W×C)  →  x_p ∈ ℝ^(N×(P²·C)),  N = HW / P²            Dosovitskiy et al. 2021, section 3.1
 """
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 def cut_patches(picture: NDArray[np.uint8], patch_size: int) -> NDArray[np.uint8]:
     """Return the patches (patch, value) of a picture (height, width, channel).
 
-    Its sides are multiples of `patch_size`.
+    The height and the width must be multiples of `patch_size`.
     """
     height, width, channels = picture.shape
     rows, columns = height // patch_size, width // patch_size
@@ -28,15 +30,15 @@ def cut_patches(picture: NDArray[np.uint8], patch_size: int) -> NDArray[np.uint8
 
 def join_patches(patches: NDArray[np.uint8], grid: PatchGrid, *, channels: int) -> NDArray[np.uint8]:
     """Return the picture (height, width, channel) that was cut into these square patches."""
-    side = round((grid.values / channels) ** 0.5)
+    side = round((grid.values_per_patch / channels) ** 0.5)
     tiles = patches.reshape(grid.rows, grid.columns, side, side, channels).transpose(0, 2, 1, 3, 4)
     return np.ascontiguousarray(tiles).reshape(grid.rows * side, grid.columns * side, channels)
 
 
 def patches_in_region(region: Region, grid: PatchGrid, *, overlapping: bool = False) -> NDArray[np.bool_]:
-    """Return which patches, (patch,), have their centre in the region.
+    """Return True for each patch whose centre is in the region, (patch,).
 
-    If `overlapping`, return which patches overlap the region.
+    If `overlapping`, return True for each patch that overlaps the region.
     """
     if overlapping:
         tops, lefts = np.arange(grid.rows) / grid.rows, np.arange(grid.columns) / grid.columns
