@@ -84,8 +84,7 @@ def test_attention_is_split_into_encoder_decoder_and_cross_and_alike_in_every_ba
         within_source = maps["encoder"][row, :, :, :length, :length]
         torch.testing.assert_close(within_source, alone["encoder"][0], atol=1e-5, rtol=0)
     total = maps["cross"].sum(-1) + maps["decoder"].sum(-1)
-    # The weights of luong-local-p, whose window is a Gaussian, sum to less than 1.
-    if CATALOGUE[name].supports.weights and name != "luong-local-p":
+    if CATALOGUE[name].supports.weights:
         torch.testing.assert_close(total, torch.ones_like(total), atol=1e-5, rtol=0)
     state = model.begin(Batch(BATCH.source, BATCH.source_lengths))
     _, _, weights = model.step_with_attention(state, BATCH.target[:, 0])

@@ -1,4 +1,4 @@
-"""Patch embeddings equal numpy's computation, grid positions follow their formula, and models read pictures."""
+"""Patch embeddings equal numpy's computation, grid positions follow their formula, models read pictures."""
 
 from __future__ import annotations
 

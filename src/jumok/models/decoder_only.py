@@ -143,8 +143,8 @@ class DecoderOnly(TranslationModel):
     ) -> tuple[LogProbs, DecoderOnlyState, Tensor]:
         """Do the same as `step`, and return the attention to the source: (row, source).
 
-        The attention is the mean over the heads of the last layer. It sums to less than 1, because the token
-        also attends to the target so far.
+        The attention is the mean over the heads of the last layer. Without an edit it sums to less than 1,
+        because the token also attends to the target so far.
         """
         probe = Probe(rows=state.sentence, edit=state.edit, collect_weights=True)
         log_probs, next_state = self._step(state, last_tokens, probe)

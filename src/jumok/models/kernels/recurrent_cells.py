@@ -176,9 +176,8 @@ class LstmActivations(CellActivations):
         self._tanh_cell_at = self._tanh_cells.unbind(0)
 
     def step(self, time: int, x: Tensor) -> Tensor:
-        pre_activations = torch.add(
-            x, self._u_at[time], out=self._gates_at[time]
-        )  # which the next lines activate in place
+        # The pre-activations become the gates in place.
+        pre_activations = torch.add(x, self._u_at[time], out=self._gates_at[time])
         pre_activations[..., : 2 * self.width].sigmoid_()
         self._output_at[time].sigmoid_()
         candidate = self._candidate_at[time].tanh_()
