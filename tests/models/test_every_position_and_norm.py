@@ -260,8 +260,11 @@ def test_learned_positions_of_pictures_need_no_max_positions():
     classifier = {"family": "encoder-only", "task": "classify", **learned}
     check_recipe(make_recipe({"model": classifier, **pictures}))  # raises no error
     # <s> and 3 · 64 + 10 tokens, for a picture of 64 patches
-    with pytest.raises(UnsupportedError, match=r"203 positions"):
-        check_recipe(make_recipe({"model": learned, **pictures, "training": {"max_sentence_tokens": 50}}))
+    with pytest.raises(UnsupportedError, match=r"203 positions.* lower search\.max_length_ratio, or"):
+        check_recipe(make_recipe({"model": learned, **pictures}))
+    long_captions = {"training": {"max_sentence_tokens": 300}}
+    with pytest.raises(UnsupportedError, match=r"301 positions.* lower training\.max_sentence_tokens, or"):
+        check_recipe(make_recipe({"model": learned, **pictures, **long_captions}))
 
 
 def test_max_keys_that_do_not_cover_a_picture_are_refused_with_advice_about_pictures():

@@ -263,11 +263,15 @@ def _check_learned_positions(recipe: Recipe) -> None:
         limits: dict[str, float] = {"training.max_sentence_tokens": recipe.training.max_sentence_tokens}
         if model.family != "encoder-only":
             limits["search.max_length_ratio"] = recipe.search.max_length_ratio
+        if recipe.source.kind == "pictures":  # the longest caption is limited by one of the two
+            by_search = needed > recipe.training.max_sentence_tokens + 1
+            del limits["training.max_sentence_tokens" if by_search else "search.max_length_ratio"]
         received = " and ".join(f"{name} = {value:g}" for name, value in limits.items())
         raise UnsupportedError(
             f"Learned positions must cover {needed} positions, the longest sequence of this {model.family} "
-            f"model with {received}. Received: model.max_positions = {model.max_positions}. Raise it, lower "
-            f'{" or ".join(limits)}, or set model.positions to "sinusoidal", which has no limit.'
+            f"model with {received}. Received: model.max_positions = {model.max_positions}. Raise "
+            f"model.max_positions, lower {' or '.join(limits)}, or set model.positions to "
+            '"sinusoidal", which has no limit.'
         )
 
 
@@ -398,6 +402,6 @@ def _check_dropout(mechanism: AttentionSettings, probability: float, *, setting:
     if probability and find_entry(mechanism.kind).supports.missing("dropout"):
         raise UnsupportedError(
             f"model.attention_dropout drops attention weights. Received: {probability}, and {setting} = "
-            f'"{mechanism.kind}", which forms none in training. Set model.attention_dropout = 0 '
+            f'"{mechanism.kind}", which forms no weights in training. Set model.attention_dropout = 0 '
             f'(model.dropout works everywhere), or {setting} = "scaled-dot".'
         )
