@@ -2,7 +2,8 @@
 
     python device_driver.py BUILD_FOLDER OUT_FOLDER > result.json
 
-This is a separate program, because torch can register only one such device per process and never removes it.
+This is a separate program, because torch can register only one device of an extension per process, and never
+removes it.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 VOCAB_SIZE = 310
 TOY = DeviceConfig("toy", "fp32")
+# The models are not trained, so that a sentence in the target language is a source like any other.
 SENTENCES = [SENTENCE, "a small river.", TARGET, "the house and the tree near the river"]
 
 MORE_MODELS: dict[str, Any] = {
@@ -74,7 +76,7 @@ GRID = PatchGrid(2, 2, 12)
 
 
 class OneBatch:
-    """Every update gets the same batch."""
+    """Training data that give the same batch to every update."""
 
     def __init__(self, batch: Batch) -> None:
         self.only = batch
@@ -94,10 +96,9 @@ def make_model(name: str, settings: Any) -> tuple[Model, Batch]:
         for _ in range(2)
     )
     if name in ("captions", "classifier"):
-        pixels = numpy.random.default_rng(1).integers(
-            0, 256, (4, len(GRID), GRID.values_per_patch), dtype=numpy.uint8
-        )
-        batch = padded_batch(list(pixels), targets if name == "captions" else [[4], [5], [6], [4]])
+        shape = (4, len(GRID), GRID.values_per_patch)
+        patches = numpy.random.default_rng(1).integers(0, 256, shape, dtype=numpy.uint8)
+        batch = padded_batch(list(patches), targets if name == "captions" else [[4], [5], [6], [4]])
         model = build_model(settings, **{**sizes, "source_vocab_size": 0, "shared": False}, grid=GRID)
         return model, batch if name == "captions" else class_batch(batch)
     model = build_model(settings, **sizes)
@@ -122,7 +123,7 @@ def set_dropout(model: Model, probability: float) -> None:
 def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
     worker = make_worker(model, batch)
     model.train()
-    worker._compute_gradients(1, part=0, num_parts=1)
+    worker._compute_gradients(1, part=0, parts=1)
     return [p.grad.cpu() for p in model.parameters() if p.grad is not None]
 
 
@@ -144,7 +145,7 @@ def compare_training(name: str, settings: Any, extension: Any) -> dict[str, Any]
         "devices": sorted({p.device.type for p in on_toy.parameters()}),
         "difference": max(differences) / largest,
         "waits": extension.waits(),
-        "uploads": extension.uploads(),
+        "uploads": extension.uploads(),  # for people who read result.json; no test checks this number
         "applied": update.applied,
     }
 
@@ -182,7 +183,7 @@ def compare_translation(name: str) -> dict[str, Any]:
 def compare_explanations(cpu: Any, toy: Any) -> float:
     """Return the largest difference of weights, log-probabilities, effects and steps.
 
-    The difference of values above 1 is relative.
+    A difference is divided by the largest value that is compared, if this value is above 1.
     """
     differences = []
 

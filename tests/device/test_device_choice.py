@@ -1,4 +1,4 @@
-"""The device and the precision are chosen once, with a reason; a child process tries bf16."""
+"""How the device and the precision are chosen, with a reason, and how a child process tries bf16."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from jumok.system.bf16_probe import Bf16Probe, probe_bf16
 from jumok.system.device import DeviceConfig, choose_device
 
 
-def test_without_an_accelerator_the_cpu_is_taken_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_accelerator_the_cpu_is_chosen_and_the_reason_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(device_module, "_is_available", lambda name: False)
     assert choose_device() == DeviceConfig("cpu", "fp32", "no accelerator was found")
     assert str(choose_device()) == "cpu, fp32 (no accelerator was found)"
 
 
-def test_the_first_available_accelerator_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_accelerator_in_the_order_of_devices_is_chosen_if_it_is_available(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(device_module, "_is_available", lambda name: name in ("mps", "xpu"))
     config = choose_device(index=1)
     assert (config.device, config.precision) == ("xpu:1", "bf16")
@@ -43,6 +47,7 @@ def test_fp16_is_refused_on_the_cpu() -> None:
 @pytest.mark.parametrize(
     ("probe", "expected"),
     [
+        # works, speed-up, reason
         (Bf16Probe(True, 1.9, "faster"), "bf16"),
         (Bf16Probe(True, 1.1, "hardly faster"), "fp32"),
         (Bf16Probe(False, 0.0, "dies"), "fp32"),
@@ -54,6 +59,7 @@ def test_a_long_run_on_the_cpu_takes_bf16_if_it_is_faster(
     monkeypatch.setattr("jumok.system.bf16_probe.probe_bf16", lambda: probe)
     config = choose_device("cpu", "auto", minutes=120)
     assert (config.precision, config.reason) == (expected, probe.reason)
+    # In a short run, the choice would take longer than bf16 could save.
     assert choose_device("cpu", "auto", minutes=5).precision == "fp32"
 
 

@@ -1,4 +1,4 @@
-"""Training, translations and explanations on another device give the same numbers as on the CPU.
+"""Training, translations and explanations on another device give nearly the same numbers as on the CPU.
 
 The device is a toy (`support/toy_device.cpp`). It reveals code that mixes devices, waits for the device
 unintentionally, or uses a wrong type. It cannot show which kernels a real accelerator lacks, or how fast the
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 MAX_DIFFERENCE = 1e-5
 MAX_PEAKED_DIFFERENCE = 1e-4
 """The limit for translators. Their weights are doubled, so that attention is peaked; this enlarges errors."""
-MAX_WAITS = 2  # per update: the norm of the gradient, and the losses
+MAX_WAITS = 2  # per update: one for the norm of the gradient, one for the losses
 COMPILER = shutil.which("c++") or shutil.which("g++")
 
 pytestmark = [
@@ -33,9 +33,10 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    build = tmp_path_factory.mktemp("toy")
+    """What `device_driver.py` reports."""
+    folder = tmp_path_factory.mktemp("toy")
     process = subprocess.run(
-        [sys.executable, str(HERE / "device_driver.py"), str(build / "build"), str(build / "runs")],
+        [sys.executable, str(HERE / "device_driver.py"), str(folder / "build"), str(folder / "runs")],
         capture_output=True,
         text=True,
         timeout=1200,
@@ -89,6 +90,6 @@ def test_language_models_continue_texts_as_on_the_cpu(result: Any) -> None:
 
 def test_a_whole_run_on_the_device_resumes_to_the_same_bits(result: Any) -> None:
     run = result["run"]
-    assert run["resumed_from"] == 6
+    assert run["resumed_from"] == 6  # the step of the first checkpoint, at which the run was interrupted
     assert run["uninterrupted"] == run["resumed"]
     assert run["translations"]

@@ -58,16 +58,16 @@ def test_untied_matrices_are_separate():
 
 # There are two encoder layers with two sublayers each, and three decoder layers with three sublayers each.
 @pytest.mark.parametrize(
-    ("norm", "kind", "norms"),
+    ("norm", "residual", "num_norms"),
     [("pre", PreNorm, 2 * 2 + 3 * 3 + 2), ("post", PostNorm, 2 * 2 + 3 * 3)],
 )
-def test_every_sublayer_has_a_norm_and_pre_norm_adds_one_per_stack(norm, kind, norms):
+def test_every_sublayer_has_a_norm_and_pre_norm_adds_one_per_stack(norm, residual, num_norms):
     model = build(norm=norm)
-    assert isinstance(model.encoder[0].around_attention, kind)
-    assert sum(isinstance(module, torch.nn.LayerNorm) for module in model.modules()) == norms
+    assert isinstance(model.encoder[0].around_attention, residual)
+    assert sum(isinstance(module, torch.nn.LayerNorm) for module in model.modules()) == num_norms
 
 
-def test_formulas_of_pre_norm_and_post_norm():
+def test_pre_norm_and_post_norm_follow_their_formulas():
     states, output = torch.randn(2, 3, 8), torch.randn(2, 3, 8)
     norm = torch.nn.LayerNorm(8)
     pre, post = PreNorm(width=8, dropout=0.0), PostNorm(width=8, dropout=0.0)
@@ -84,14 +84,14 @@ def test_embeddings_are_scaled_and_positions_added():
     torch.testing.assert_close(embedding(torch.tensor([[1]]), offset=3)[0], expected)
 
 
-def test_feed_forward_formula():
+def test_the_feed_forward_network_follows_the_formula():
     layer = FeedForward(width=4, hidden=6)
     states = torch.randn(2, 3, 4)
     hidden = (states @ layer.widen.weight.T + layer.widen.bias).clamp(min=0)
     torch.testing.assert_close(layer(states), hidden @ layer.narrow.weight.T + layer.narrow.bias)
 
 
-def test_initial_weights():
+def test_initial_weights_follow_the_rule_of_their_kind():
     """Xavier for matrices, normal(0, width^-0.5) for embeddings, zeros for biases, ones for norms."""
     torch.manual_seed(0)
     model = build(width=64, feed_forward=256, source_vocab_size=2000, target_vocab_size=2000)
@@ -102,7 +102,7 @@ def test_initial_weights():
         elif "norm" in name or name.startswith("after"):
             assert torch.all(value == 1), name
         elif "embedding" not in name:
-            bound = math.sqrt(6 / sum(value.shape))
+            bound = math.sqrt(6 / sum(value.shape))  # of Xavier's uniform distribution
             assert value.abs().max().item() <= bound, name
             assert value.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05), name
 
@@ -126,7 +126,7 @@ def test_the_base_model_has_about_as_many_parameters_as_in_the_paper():
 
 
 @pytest.mark.parametrize(
-    ("name", "million"),
+    ("name", "millions"),
     [
         ("rnnsearch-50", 83.6),  # three matrices of 30,000 × 620, and 28 million in cells and attention
         ("rnnencdec-50", 67.2),
@@ -134,13 +134,13 @@ def test_the_base_model_has_about_as_many_parameters_as_in_the_paper():
         ("transformer-big", 214.2),  # the paper: 213
     ],
 )
-def test_recipes_of_papers_have_the_expected_number_of_parameters(name, million):
+def test_recipes_of_papers_have_the_expected_number_of_parameters(name, millions):
     recipe = make_recipe(read_recipe(Path(name)))
     check_recipe(recipe)
     size, shared = recipe.text.vocab_size, recipe.text.shared
     with torch.device("meta"):
         model = build_model(recipe.model, source_vocab_size=size, target_vocab_size=size, shared=shared)
-    assert sum(value.numel() for value in model.parameters()) / 1e6 == pytest.approx(million, abs=0.05)
+    assert sum(value.numel() for value in model.parameters()) / 1e6 == pytest.approx(millions, abs=0.05)
 
 
 def test_the_same_seed_gives_the_same_model():
@@ -173,6 +173,7 @@ def test_settings_of_the_projections_reach_every_attention(family):
         assert attention.out.weight.shape == (16, 2 * 3)
         assert torch.all(attention.out.bias == 0)
     values = torch.cat([attention.query.weight.flatten() for attention in attentions])
+    # he-normal has the standard deviation √(2 / inputs), with 16 inputs here.
     assert values.std().item() == pytest.approx(math.sqrt(2 / 16), rel=0.1)
 
 
@@ -188,6 +189,12 @@ def test_heads_need_not_divide_the_width_if_key_width_and_value_width_are_set():
     assert model.encoder[0].attention.out.weight.shape == (16, 15)
     with pytest.raises(UnsupportedError, match="key width and a value width"):
         build(heads=3, key_width=4)
+
+
+def test_overrides_may_set_heads_key_width_and_value_width_without_the_width():
+    check_overrides(Overrides.from_settings({"model": {"heads": 3, "key_width": 4, "value_width": 5}}))
+    with pytest.raises(UnsupportedError, match="3 heads cannot share the width of any size"):
+        check_overrides(Overrides.from_settings({"model": {"heads": 3, "key_width": 4}}))
 
 
 def test_groups_that_do_not_divide_the_heads_are_refused_with_the_name_of_the_setting():
@@ -236,9 +243,9 @@ def test_attention_dropout_is_refused_for_mechanisms_without_weights(kind):
     assert build(attention_dropout=0.1)
 
 
-@pytest.mark.parametrize("kind", [DecoderOnlySettings, EncoderOnlySettings])
-def test_attention_dropout_is_refused_in_other_families(kind):
-    settings = kind(attention=AttentionSettings(kind="linear"), attention_dropout=0.2)
+@pytest.mark.parametrize("settings_class", [DecoderOnlySettings, EncoderOnlySettings])
+def test_attention_dropout_is_refused_for_linear_attention_in_other_families(settings_class):
+    settings = settings_class(attention=AttentionSettings(kind="linear"), attention_dropout=0.2)
     with pytest.raises(UnsupportedError, match=r"model\.attention_dropout = 0 .* model\.attention = "):
         check_model(settings)
 
@@ -255,7 +262,8 @@ NEEDED_KEYS = [
 
 @pytest.mark.parametrize(("family", "setting", "needed"), NEEDED_KEYS)
 def test_a_mechanism_with_too_few_positions_is_refused(family, setting, needed):
-    def check(**option):
+    def complete_attention(**option):
+        """Check the location score with this option, and return its settings with `max_keys`."""
         attention = {"kind": "luong-location", **option}
         overrides = Overrides.from_settings(
             {"model": {"family": family, setting: attention}, "training": {"max_sentence_tokens": 400}}
@@ -265,16 +273,15 @@ def test_a_mechanism_with_too_few_positions_is_refused(family, setting, needed):
 
     match = rf"{needed} positions.*max_keys = {needed - 1}\. Set model\.{setting} = "
     with pytest.raises(UnsupportedError, match=match):
-        check(max_keys=needed - 1)
-    for attention in (check(), check(max_keys=needed)):
+        complete_attention(max_keys=needed - 1)
+    for attention in (complete_attention(), complete_attention(max_keys=needed)):
         assert attention == {"kind": "luong-location", "max_keys": needed}
-    assert check(max_keys=2000)["max_keys"] == 2000
+    assert complete_attention(max_keys=2000)["max_keys"] == 2000
 
 
 def test_attention_overrides_select_the_location_score_in_a_transformer():
     overrides = Overrides.from_settings(**attention_overrides("transformer", "luong-location"))
     check_overrides(overrides)
-    assert (
-        set_max_keys_of_mechanisms(overrides)["model.decoder_attention"]["max_keys"] == 611
-    )  # 3 · 200 + 10, and <s>
+    decoder_attention = set_max_keys_of_mechanisms(overrides)["model.decoder_attention"]
+    assert decoder_attention["max_keys"] == 611  # 3 · 200 + 10, and <s>
     assert set_max_keys_of_mechanisms(Overrides()) == Overrides()

@@ -1,4 +1,8 @@
-"""Models with every mechanism, at every site that it supports, learn to copy."""
+"""Models of the families that translate learn to copy, with each mechanism at each site that supports it.
+
+One site at a time has the mechanism. One more model has no attention, and one has efficient attention at
+every site.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from jumok.models.kernels.cross_entropy import sequence_loss
 from jumok.models.validate import ATTENTION_NEEDS
 from jumok.types import BEGIN, END, Batch
 
-SYMBOLS, MIN_LENGTH, MAX_LENGTH, ROWS = 12, 3, 8, 64
+NUM_SYMBOLS, MIN_LENGTH, MAX_LENGTH, NUM_ROWS = 12, 3, 8, 64
 FIRST_TOKEN = 4  # after the special tokens
 MAX_STEPS, WARMUP, CHECK_EVERY = 3000, 200, 150
 
@@ -36,8 +40,8 @@ SMALL = {
 
 
 def sequences(rows: int, length: int, generator: torch.Generator) -> Batch:
-    """Random sequences of one length, with themselves as targets."""
-    tokens = torch.randint(FIRST_TOKEN, FIRST_TOKEN + SYMBOLS, (rows, length), generator=generator)
+    """Return random sequences of one length. Each is its own target."""
+    tokens = torch.randint(FIRST_TOKEN, FIRST_TOKEN + NUM_SYMBOLS, (rows, length), generator=generator)
     begin, end = torch.full((rows, 1), BEGIN), torch.full((rows, 1), END)
     target = torch.cat([begin, tokens, end], dim=1)
     lengths = torch.full((rows,), length)
@@ -45,7 +49,7 @@ def sequences(rows: int, length: int, generator: torch.Generator) -> Batch:
 
 
 def exact_share(model, generator: torch.Generator) -> float:
-    """The share of sequences, of every length, that are copied exactly."""
+    """Return the share of new sequences, of every length, that the model copies exactly."""
     correct = total = 0
     model.eval()
     for length in range(MIN_LENGTH, MAX_LENGTH + 1):
@@ -58,7 +62,7 @@ def exact_share(model, generator: torch.Generator) -> float:
 
 
 def rate_factor(step: int) -> float:
-    """The factor of the learning rate, which rises during the warm-up and then falls linearly to 0.
+    """Return the factor of the learning rate, which rises during the warm-up and then falls linearly to 0.
 
     Mechanisms with hard edges (window, location) need the small rates.
     """
@@ -67,10 +71,10 @@ def rate_factor(step: int) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("changes", MODELS, ids=lambda changes: " ".join(changes.values()))
-def test_the_model_learns_to_copy(changes):
+def test_a_model_learns_to_copy(changes):
     torch.manual_seed(1)
     settings = {"dropout": 0.0, **SMALL[changes["family"]], **changes}
-    vocab_size = FIRST_TOKEN + SYMBOLS
+    vocab_size = FIRST_TOKEN + NUM_SYMBOLS
     model = build_model(
         make_recipe({"model": settings}).model,
         source_vocab_size=vocab_size,
@@ -83,7 +87,7 @@ def test_the_model_learns_to_copy(changes):
     for step in range(1, MAX_STEPS + 1):
         optimiser.zero_grad()
         length = int(torch.randint(MIN_LENGTH, MAX_LENGTH + 1, (1,), generator=training_random))
-        batch = sequences(ROWS, length, training_random)
+        batch = sequences(NUM_ROWS, length, training_random)
         loss = sequence_loss(model(batch), batch.target[:, 1:], model.output, smoothing=0.0)
         (loss.total / loss.tokens).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -24,7 +24,7 @@ def example(*, batch=3, target=5, width=4, vocab_size=9, bias=False, dtype=torch
         nn.init.normal_(output.bias, generator=random)
     states = torch.randn(batch, target, width, generator=random, dtype=dtype, requires_grad=True)
     labels = torch.randint(0, vocab_size, (batch, target), generator=random)
-    labels[0, 0] = 1  # at least one label that is not PAD
+    labels[0, 0] = 1  # at least one label that is not PAD, which is 0
     return states, labels, output
 
 
@@ -40,7 +40,7 @@ def loss_and_gradients(loss, states, labels, output, smoothing):
     vocab_size=st.integers(2, 20),
     bias=st.booleans(),
     smoothing=st.sampled_from([0.0, 0.1, 0.5]),
-    chunk=st.sampled_from([1, 30, 10**6]),
+    chunk=st.sampled_from([1, 30, 10**6]),  # scores per chunk: one token, a few tokens, all tokens
     seed=st.integers(0, 2**20),
 )
 def test_the_fused_loss_equals_the_plain_loss(batch, target, vocab_size, bias, smoothing, chunk, seed):
@@ -110,7 +110,7 @@ def test_the_loss_is_the_same_without_gradients():
 
 def test_the_loss_of_padding_alone_is_zero():
     states, labels, output = example()
-    sums = sequence_loss(states, torch.zeros_like(labels), output, smoothing=0.1)
+    sums = sequence_loss(states, torch.full_like(labels, PAD), output, smoothing=0.1)
     assert sums.tokens == 0
     assert sums.total.item() == 0
     sums.total.backward()
@@ -130,7 +130,7 @@ def test_a_weight_that_is_also_the_embedding_gets_the_sum_of_both_gradients():
 
 def test_other_devices_compute_the_same_loss_in_larger_chunks(monkeypatch):
     states, labels, output = example()
-    monkeypatch.setattr(kernel, "CHUNK_SCORES", 2 * len(output.weight))
+    monkeypatch.setattr(kernel, "CHUNK_SCORES", 2 * len(output.weight))  # two tokens per chunk
     expected = sequence_loss(states, labels, output, smoothing=0.1)
     monkeypatch.setattr(kernel, "on_cpu", lambda tensor: False)
     received = sequence_loss(states, labels, output, smoothing=0.1)

@@ -67,23 +67,24 @@ def test_twenty_updates_reduce_the_loss(name):
 
 
 @every_suitable_mechanism
-def test_attention_from_target_to_source_is_reported_as_cross(name):
+def test_attention_is_split_into_encoder_decoder_and_cross_and_alike_in_every_batch(name):
     model = make(name)
     maps = model.attention(BATCH)
     steps, columns = BATCH.target.shape[1] - 1, BATCH.source.shape[1]
+    # 3 sentences, 2 layers, 2 heads
     assert maps["cross"].shape == (3, 2, 2, steps, columns)
     assert maps["decoder"].shape == (3, 2, 2, steps, steps)
     for row, length in enumerate(BATCH.source_lengths.tolist()):
         assert torch.all(maps["cross"][row, ..., length:] == 0), "padding has weight"
         alone = model.attention(make_batch([SOURCES[row]], [TARGETS[row]]))
-        steps = len(TARGETS[row]) + 1
+        own_steps = len(TARGETS[row]) + 1
         torch.testing.assert_close(
-            maps["cross"][row, :, :, :steps, :length], alone["cross"][0], atol=1e-5, rtol=0
+            maps["cross"][row, :, :, :own_steps, :length], alone["cross"][0], atol=1e-5, rtol=0
         )
         within_source = maps["encoder"][row, :, :, :length, :length]
         torch.testing.assert_close(within_source, alone["encoder"][0], atol=1e-5, rtol=0)
     total = maps["cross"].sum(-1) + maps["decoder"].sum(-1)
-    if CATALOGUE[name].supports.weights and name != "luong-local-p":
+    if CATALOGUE[name].supports.weights:
         torch.testing.assert_close(total, torch.ones_like(total), atol=1e-5, rtol=0)
     state = model.begin(Batch(BATCH.source, BATCH.source_lengths))
     _, _, weights = model.step_with_attention(state, BATCH.target[:, 0])
@@ -94,7 +95,7 @@ def test_later_tokens_do_not_change_earlier_states():
     model = make()
     before = model(BATCH)
     target = BATCH.target.clone()
-    target[:, 3:] = 33
+    target[:, 3:] = 33  # a token that the targets do not have
     after = model(Batch(BATCH.source, BATCH.source_lengths, target, BATCH.target_lengths))
     torch.testing.assert_close(after[:, :3], before[:, :3])
     assert not torch.allclose(after[:, 3:], before[:, 3:])

@@ -17,13 +17,13 @@ def drop_twice(seed: int, step: int) -> list[torch.Tensor]:
         return [dropout(STATES), dropout(STATES)]
 
 
-def test_masks_depend_only_on_seed_step_and_order():
+def test_masks_of_one_shape_depend_only_on_seed_step_and_order():
     first, second = drop_twice(1, 7)
     first_again, second_again = drop_twice(1, 7)
     assert torch.equal(first, first_again)
     assert torch.equal(second, second_again)
     assert not torch.equal(first, second)
-    for seed, step in ((1, 8), (2, 7), (7, 1)):
+    for seed, step in ((1, 8), (2, 7), (7, 1)):  # another step, another seed, both exchanged
         assert not torch.equal(first, drop_twice(seed, step)[0])
 
 
@@ -62,7 +62,7 @@ def test_on_another_device_masks_come_from_its_torch_generator(monkeypatch):
     assert not torch.equal(first, drop_twice(1, 7)[0])
     assert not torch.equal(first, second)
     assert not torch.equal(first, dropped_on_cpu)
-    assert first.max().item() == pytest.approx(1 / 0.7)
+    assert first.max().item() == pytest.approx(1 / 0.7)  # the scale for exactly 0.3
 
 
 def test_without_seed_dropout_masks_follow_the_seed_of_torch():

@@ -21,6 +21,7 @@ NEEDS = ATTENTION_NEEDS["encoder-only"]["attention"]
 SUITABLE = [name for name, entry in CATALOGUE.items() if not entry.supports.missing(*NEEDS)]
 every_mechanism = pytest.mark.parametrize("name", SUITABLE)
 
+# `<unk>` stands in the place of a masked token. MASKED has the masked tokens of each text by position.
 TEXTS = [[5, UNKNOWN, 7, 8, 9], [10, UNKNOWN], [12, 13, 14, 15, UNKNOWN, 17, 18]]
 MASKED = [{1: 6}, {1: 11}, {4: 16}]
 
@@ -36,7 +37,7 @@ def make(name: str = "scaled-dot", **changes) -> EncoderOnly:
 
 
 def make_batch(texts: list[list[int]], masked: list[dict[int, int]]) -> Batch:
-    """Texts with masked tokens; `masked` has the original token by position."""
+    """Return a batch of these texts; `masked` has the masked tokens of each text by position."""
     columns = max(map(len, texts)) + 1
     source = torch.full((len(texts), columns), PAD)
     target = torch.full((len(texts), columns + 1), PAD)
@@ -83,10 +84,11 @@ def test_the_only_attention_site_is_the_encoder(name: str) -> None:
     maps = make(name).attention(BATCH)
     columns = BATCH.source.shape[1]
     assert set(maps) == {"encoder"}
-    assert maps["encoder"].shape == (3, 2, 2, columns, columns)
+    assert maps["encoder"].shape == (3, 2, 2, columns, columns)  # 3 texts, 2 layers, 2 heads
     for row, length in enumerate(BATCH.source_lengths.tolist()):
         assert torch.all(maps["encoder"][row, ..., length:] == 0)
-    if CATALOGUE[name].supports.weights and not name.startswith("luong-local"):
+    # luong-local-p multiplies its weights by a Gaussian, so that they sum to less than 1.
+    if CATALOGUE[name].supports.weights and name != "luong-local-p":
         rows = maps["encoder"][1, :, :, : len(TEXTS[1]) + 1].sum(-1)
         torch.testing.assert_close(rows, torch.ones_like(rows), atol=1e-5, rtol=0)
 
@@ -96,7 +98,7 @@ def test_a_position_attends_to_both_sides() -> None:
     before = model(BATCH)[0, 1]
     for position in (0, 4):
         texts = [list(text) for text in TEXTS]
-        texts[0][position] = 25
+        texts[0][position] = 25  # before or after position 1
         assert not torch.allclose(model(make_batch(texts, MASKED))[0, 1], before)
 
 

@@ -1,4 +1,4 @@
-"""Every mechanism at every site of the Transformer that it supports, one site at a time."""
+"""Every mechanism at every site of the Transformer that it supports, one site at a time or all at once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ every_mechanism = pytest.mark.parametrize("name", list(dict.fromkeys(name for na
 
 
 def make(name: str, *sites: str, **changes):
-    """A model with the mechanism at these sites, or at every site that it supports."""
+    """Return a model with the mechanism at these sites; without sites, at every site that it supports."""
     torch.manual_seed(5)
     sites = sites or tuple(site for mechanism, site in SUPPORTED if mechanism == name)
     mechanisms = {f"{site}_attention": AttentionSettings(kind=name) for site in sites}
@@ -50,7 +50,7 @@ def test_steps_equal_the_teacher_forced_pass(name, site):
 
 
 @every_site
-def test_every_site_has_its_map(name, site):
+def test_every_site_has_a_finite_map_without_weight_on_padding(name, site):
     weights = make(name, site).attention(BATCH)
     assert set(weights) == {"encoder", "decoder", "cross"}
     assert torch.all(weights["cross"][1, ..., 3:] == 0)  # padding after two tokens and </s>

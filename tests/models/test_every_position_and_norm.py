@@ -46,7 +46,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(ki
 
 
 def make(family: str, **changes):
-    """A model whose tables and running statistics differ from their initial values."""
+    """Return a model whose tables and running statistics differ from their initial values."""
     torch.manual_seed(5)
     settings = SMALL[family].model_copy(update=changes)
     model = build_model(settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE, shared=True)
@@ -93,7 +93,7 @@ def test_reordered_rows_continue_their_own_history(family, kind):
     model = make(family, **kind)
     with torch.inference_mode():
         _, state = model.step(model.begin(ONLY_SOURCE), torch.full((3,), BEGIN))
-        state = model.reorder(state, torch.tensor([2, 0, 0, 1]))
+        state = model.reorder(state, torch.tensor([2, 0, 0, 1]))  # the sentence of each new row
         log_probs, _ = model.step(state, torch.tensor([30, 31, 32, 33]))
         for row, (sentence, token) in enumerate([(2, 30), (0, 31), (0, 32), (1, 33)]):
             forced = make_batch([SOURCES[sentence]], [[token, 4]])
@@ -104,7 +104,7 @@ def test_reordered_rows_continue_their_own_history(family, kind):
 
 @every_family
 @every_kind
-def test_an_identity_edit_changes_nothing_and_another_edit_reaches_the_heads(family, kind):
+def test_an_identity_edit_changes_nothing_and_an_edit_can_silence_all_heads(family, kind):
     model = make(family, **kind)
     plain = model(BATCH)
     torch.testing.assert_close(model(BATCH, edit=lambda weights, _: weights), plain, atol=1e-5, rtol=0)
@@ -118,13 +118,13 @@ def test_an_identity_edit_changes_nothing_and_another_edit_reaches_the_heads(fam
 def test_later_tokens_do_not_change_earlier_states(family, kind):
     model = make(family, **kind)
     target = BATCH.target.clone()
-    target[:, 3:] = 33
+    target[:, 3:] = 33  # a token that the targets do not have
     after = model(Batch(BATCH.source, BATCH.source_lengths, target, BATCH.target_lengths))
     torch.testing.assert_close(after[:, :3], model(BATCH)[:, :3])
 
 
 @every_kind
-def test_twenty_updates_reduce_the_loss(kind):
+def test_twenty_updates_reduce_the_loss_and_change_every_weight(kind):
     model = make("transformer", **kind, width=32)
     before = {name: tensor.clone() for name, tensor in module_weights(model).items()}
     losses = losses_of_twenty_updates(model)
@@ -172,21 +172,21 @@ def test_batch_norm_in_training_ignores_padding():
     `make` has already updated the running means, so they are set to 0 first.
     """
     for family in SMALL:
-        model, equal_model = (make(family, norm_kind="batch").train() for _ in range(2))
+        model, identical_model = (make(family, norm_kind="batch").train() for _ in range(2))
         pad = torch.nn.functional.pad
         wider_batch = Batch(
             pad(BATCH.source, (0, 4)), BATCH.source_lengths, pad(BATCH.target, (0, 3)), BATCH.target_lengths
         )
-        for module in (*model.modules(), *equal_model.modules()):
+        for module in (*model.modules(), *identical_model.modules()):
             if isinstance(module, BatchNorm):
                 module.mean.zero_()
-        states, padded_states = model(BATCH), equal_model(wider_batch)
+        states, padded_states = model(BATCH), identical_model(wider_batch)
         not_padding = torch.arange(states.shape[1]) < BATCH.target_lengths[:, None] - 1
         torch.testing.assert_close(
             padded_states[:, : states.shape[1]][not_padding], states[not_padding], atol=1e-5, rtol=0
         )
         for name, tensor in module_weights(model).items():
-            torch.testing.assert_close(module_weights(equal_model)[name], tensor, atol=1e-5, rtol=0)
+            torch.testing.assert_close(module_weights(identical_model)[name], tensor, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("positions", ["rotary", "alibi", "relative-keys", "relative-bias"])
@@ -251,6 +251,29 @@ def test_learned_positions_must_cover_the_longest_pair_of_training(family, neede
     check_recipe(make_recipe(recipe, **{"model.max_positions": needed}))  # raises no error
     with pytest.raises(UnsupportedError, match=rf"{needed} positions.* search\.max_length_ratio = 0\.5"):
         check_recipe(make_recipe(recipe, **{"model.max_positions": needed - 1}))
+
+
+def test_learned_positions_of_pictures_need_no_max_positions():
+    """Pictures have one position per patch. `max_positions` counts those of a text, such as a caption."""
+    learned = {"positions": "learned", "max_positions": 10}
+    pictures = {"source": {"kind": "pictures"}}
+    classifier = {"family": "encoder-only", "task": "classify", **learned}
+    check_recipe(make_recipe({"model": classifier, **pictures}))  # raises no error
+    # <s> and 3 · 64 + 10 tokens, for a picture of 64 patches
+    with pytest.raises(UnsupportedError, match=r"203 positions.* lower search\.max_length_ratio, or"):
+        check_recipe(make_recipe({"model": learned, **pictures}))
+    long_captions = {"training": {"max_sentence_tokens": 300}}
+    with pytest.raises(UnsupportedError, match=r"301 positions.* lower training\.max_sentence_tokens, or"):
+        check_recipe(make_recipe({"model": learned, **pictures, **long_captions}))
+
+
+def test_max_keys_that_do_not_cover_a_picture_are_refused_with_advice_about_pictures():
+    attention = {"kind": "luong-location", "max_keys": 10}
+    recipe = make_recipe({"model": {"cross_attention": attention}, "source": {"kind": "pictures"}})
+    with pytest.raises(
+        UnsupportedError, match=r"65 positions, for pictures of 64 .* raise source\.patch_size"
+    ):
+        check_recipe(recipe)
 
 
 @pytest.mark.parametrize(("family", "covered"), [("transformer", 699), ("decoder-only", 699 - 201)])

@@ -20,7 +20,7 @@ def states(seed: int = 0) -> torch.Tensor:
 
 
 def with_random_parameters(norm: torch.nn.Module) -> torch.nn.Module:
-    """The norm with random gains and biases."""
+    """Return the norm with random gains and biases."""
     torch.manual_seed(1)
     for parameter in norm.parameters():
         torch.nn.init.normal_(parameter)
@@ -78,14 +78,14 @@ def test_batch_norm_equals_batch_norm_of_torch_without_padding():
 
 
 def test_batch_norm_equals_a_calculation_by_hand():
-    """The worked example of docs/explain/block.md: feature 1 of three examples is 3, 5 and -2."""
+    """The worked example of docs/explain/block.md: feature 1 of three positions is 3, 5 and -2."""
     norm = BatchNorm(1)
-    column = torch.tensor([[[3.0], [5.0], [99.0]], [[-2.0], [99.0], [99.0]]])
+    column = torch.tensor([[[3.0], [5.0], [99.0]], [[-2.0], [99.0], [99.0]]])  # 99 is padding
     not_padding = torch.tensor([[True, True, False], [True, False, False]])
     assert norm(column, not_padding)[not_padding][:, 0].tolist() == pytest.approx(
         [0.3397, 1.0190, -1.3587], abs=1e-4
     )
-    assert norm.mean.item() == pytest.approx(0.1 * 2)
+    assert norm.mean.item() == pytest.approx(0.1 * 2)  # (3 + 5 - 2) / 3 = 2, with the momentum 0.1
     assert norm.variance.item() == pytest.approx(0.9 * 1 + 0.1 * 13)  # the unbiased variance is 26 / 2
 
 

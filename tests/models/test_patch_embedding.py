@@ -1,4 +1,4 @@
-"""Patch embeddings equal numpy's result, grid positions follow their formula, and models read pictures."""
+"""Patch embeddings equal numpy's computation, grid positions follow their formula, models read pictures."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from jumok.models.transformer import Transformer
 from jumok.models.validate import ATTENTION_NEEDS
 from jumok.types import PatchGrid
 
-GRID = PatchGrid(3, 3, 12)
+GRID = PatchGrid(3, 3, 12)  # patches of 2 × 2 pixels in 3 colours
 NEEDS = ATTENTION_NEEDS["encoder-only"]["attention"]
 SUITABLE = [name for name, entry in CATALOGUE.items() if not entry.supports.missing(*NEEDS)]
 
 
 def random_patches(count: int = 2) -> np.ndarray:
-    return np.random.default_rng(1).integers(
-        0, 256, (count, len(GRID), GRID.values_per_patch), dtype=np.uint8
-    )
+    shape = (count, len(GRID), GRID.values_per_patch)
+    return np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
 
 
 @pytest.mark.parametrize("class_token", [False, True])
@@ -46,11 +45,11 @@ def test_the_embedding_is_a_projection_plus_positions(class_token: bool) -> None
     np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
-def test_every_pixel_reaches_the_embedding_of_its_own_patch_only() -> None:
+def test_a_changed_pixel_changes_only_the_embedding_of_its_patch() -> None:
     embedding = PatchEmbedding(GRID, width=16, dropout=0.0, positions=NoPositions(16), class_token=False)
     patches = random_patches(1)
     changed_patches = patches.copy()
-    changed_patches[0, 4, 7] ^= 255
+    changed_patches[0, 4, 7] ^= 255  # one value of patch 4
     states, changed_states = (embedding(torch.from_numpy(picture)) for picture in (patches, changed_patches))
     difference = (changed_states - states).abs().sum(2)
     assert (difference[0] > 0).nonzero().flatten().tolist() == [4]
@@ -100,7 +99,7 @@ def test_every_mechanism_reads_pictures(kind: str) -> None:
     states.square().sum().backward()
     assert model.source_embedding.weight.grad.abs().sum() > 0
     weights = model.eval().attention(batch)["encoder"]
-    assert weights.shape == (3, 2, 2, 10, 10)
+    assert weights.shape == (3, 2, 2, 10, 10)  # 3 pictures, 2 layers, 2 heads
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -113,7 +112,8 @@ def test_a_caption_model_with_any_positions_attends_to_patches(positions: str) -
     assert isinstance(model, Transformer)
     batch = padded_batch(list(random_patches(2)), [[4, 5], [6]])
     weights = model.attention(batch)["cross"]
-    assert weights.shape == (2, 4, 2, 3, 9)  # no class token: every key is a patch
+    # 2 pictures, 4 layers by default, 2 heads, 3 tokens with <s>, 9 patches: there is no class token
+    assert weights.shape == (2, 4, 2, 3, 9)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, 2, 3))
 
 

@@ -40,7 +40,7 @@ every_cell = pytest.mark.parametrize("cell", CELLS)
 
 
 class FixedDropout(nn.Module):
-    """Drops the same entries at every step, so that the kernel and its twin agree."""
+    """Multiplies entries by 0, 1, 2, 0, 1, 2, … in every call, so that the kernel and its twin agree."""
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         return states * (torch.arange(states.shape[-1]) % 3).to(states.dtype)
@@ -68,7 +68,7 @@ def make_model(dtype: torch.dtype, **changes: object) -> nn.Module:
 
 
 def train_once(model: nn.Module) -> dict[str, torch.Tensor]:
-    """The states of one pass, 0 at padding, and the gradient of every parameter."""
+    """Return the states of one pass, 0 at padding, and the gradient of every parameter by name."""
     batch = make_batch()
     model.zero_grad()
     states = model(batch) * (batch.target[:, 1:] != PAD)[..., None]
@@ -160,14 +160,14 @@ def test_a_wrong_gradient_exceeds_the_tolerance(monkeypatch):
 
     monkeypatch.setattr(kernels.bahdanau._AttentionBackward, "gradients", wrong_gradients)
     actual = train_once(model)
-    # `energy` is the parameter whose gradient is the gradient of the score vector.
+    # The model calls the parameter that is the score vector `energy`.
     with pytest.raises(AssertionError, match="energy"):
         assert_all_close(actual, expected)
 
 
 @pytest.mark.parametrize("kind", ["bahdanau", "luong-concat"])
 def test_kernels_run_only_on_the_cpu_and_with_gradients(kind, monkeypatch):
-    """The kernel of the decoder also needs a pass that neither edits nor collects attention weights."""
+    """The kernel of the decoder also does not run in a pass that edits or collects attention weights."""
     model = make_model(torch.float64, attention=AttentionSettings(kind=kind), order="before")
     batch, calls = make_batch(), []
     for module, name in ((recurrent, "run_decoder"), (kernels.recurrent, "fast_encode_layer")):
@@ -273,7 +273,7 @@ def test_gradients_of_the_bahdanau_decoder_equal_finite_differences(cell):
     encoded = torch.randn(3, 4, 4, dtype=torch.float64, requires_grad=True)
     allowed = torch.tensor([[True, True, True, True], [True, False, False, False], [True, True, True, False]])
     initial = tuple(part.requires_grad_() for _ in range(2) for part in random_state(cell))
-    parts = len(initial) // 2
+    parts = len(initial) // 2  # tensors of the state of one layer; there are two layers
 
     def run(tokens, encoded, *rest):
         states = (rest[:parts], rest[parts : 2 * parts])
@@ -308,7 +308,7 @@ def activations(monkeypatch):
 
 
 def count_tensors():
-    return sum(type(candidate) is torch.Tensor for candidate in gc.get_objects())
+    return sum(type(thing) is torch.Tensor for thing in gc.get_objects())
 
 
 @pytest.mark.parametrize(

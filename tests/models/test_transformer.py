@@ -58,7 +58,7 @@ both_norms = pytest.mark.parametrize("norm", ["pre", "post"])
 
 
 @both_norms
-def test_there_is_one_state_per_prediction(norm):
+def test_there_is_one_state_per_predicted_token(norm):
     assert make(norm)(BATCH).shape == (3, BATCH.target.shape[1] - 1, 16)
 
 
@@ -144,7 +144,7 @@ def test_sources_are_not_copied_for_beams():
         assert len(after.stored_keys) == 3
 
 
-def test_attention_has_every_site():
+def test_attention_has_a_map_for_every_site():
     weights = make(encoder_layers=1).attention(BATCH)
     source, target = BATCH.source.shape[1], BATCH.target.shape[1] - 1
     assert {site: tuple(tensor.shape) for site, tensor in weights.items()} == {
@@ -161,7 +161,7 @@ def test_attention_has_every_site():
 
 
 def test_attention_equals_the_weights_of_the_steps():
-    """An edit that changes nothing collects the weights of each step, which are a row of `attention`."""
+    """The weights of each step are a row of `attention`. An edit that changes nothing collects them."""
     model = make()
     with torch.no_grad():
         forced = model.attention(BATCH)
@@ -190,7 +190,7 @@ def test_attention_equals_the_weights_of_the_steps():
 
 
 def test_an_edit_reaches_states_and_steps():
-    """One head of one site is silenced, teacher forced and step by step."""
+    """Head 0 of layer 1 of cross-attention is silenced, teacher forced and step by step."""
     model = make()
 
     def silence_head(weights: torch.Tensor, site: AttentionSite) -> torch.Tensor:
@@ -226,8 +226,8 @@ def test_dropout_follows_the_seed():
 
 def test_sentences_may_be_longer_than_the_table_of_positions():
     model = make()
-    long = make_batch(sentences([600]), sentences([520]))
-    assert torch.isfinite(model(long)).all()
+    long_batch = make_batch(sentences([600]), sentences([520]))  # the table has 512 positions
+    assert torch.isfinite(model(long_batch)).all()
 
 
 @both_norms
@@ -268,7 +268,7 @@ def test_a_trained_model_copies_new_sentences():
     model.eval()
     with torch.inference_mode():
         state, tokens, steps = model.begin(batch), torch.full((len(rows),), BEGIN), []
-        for _ in range(7):
+        for _ in range(7):  # the longest sentence has 6 tokens
             log_probs, state = model.step(state, tokens)
             tokens = log_probs.values.argmax(-1)
             steps.append(tokens)

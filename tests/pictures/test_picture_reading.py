@@ -1,4 +1,4 @@
-"""Pictures from files: every mode becomes the pixels it shows, and hostile files become clear errors."""
+"""Pictures from files: the pixels are those that a viewer shows, and hostile files become clear errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def png(width: int, height: int, data: bytes) -> bytes:
-    """A grey PNG with this size in its header and this pixel data, which need not fit the size."""
+    """Return a grey PNG with this size in its header and these pixel data, which need not fit the size."""
     chunks = [
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),
         (b"IDAT", data),
@@ -49,7 +49,7 @@ def test_written_pixels_are_read_back_unchanged(tmp_path: Path) -> None:
         ("LA", (100, 255), (100, 100, 100)),
         ("RGBA", (200, 0, 0, 255), (200, 0, 0)),
         ("RGBA", (200, 0, 0, 0), (255, 255, 255)),
-        ("I;16", 100 << 8, (100, 100, 100)),
+        ("I;16", 100 << 8, (100, 100, 100)),  # of 16 bits, the upper 8 are kept
     ],
 )
 def test_every_mode_gives_the_pixels_that_it_shows(
@@ -86,7 +86,7 @@ def test_an_animation_gives_its_first_frame(tmp_path: Path) -> None:
     assert read_picture(tmp_path / "a.gif", size=4, channels=3)[0, 0].tolist() == [255, 0, 0]
 
 
-def test_one_pixel_and_a_long_strip_are_stretched_to_the_square(tmp_path: Path) -> None:
+def test_one_pixel_and_a_long_strip_are_stretched_to_a_square(tmp_path: Path) -> None:
     Image.new("RGB", (1, 1), (9, 8, 7)).save(tmp_path / "a.png")
     assert (read_picture(tmp_path / "a.png", size=8, channels=3) == [9, 8, 7]).all()
     Image.new("L", (5000, 1), 77).save(tmp_path / "b.png")
@@ -100,6 +100,7 @@ def test_a_cut_off_file_is_refused_by_name(tmp_path: Path) -> None:
         read_picture(tmp_path / "cut.png", size=8, channels=1)
 
 
+# 9,000² pixels exceed the limit of jumok, 60,000² also that of Pillow.
 @pytest.mark.parametrize("side", [9_000, 60_000])
 def test_a_decompression_bomb_is_refused_before_it_is_decoded(tmp_path: Path, side: int) -> None:
     (tmp_path / "bomb.png").write_bytes(png(side, side, zlib.compress(bytes(1000))))
@@ -136,7 +137,7 @@ def test_random_damage_raises_no_error_other_than_data_error(tmp_path: Path) -> 
         good = np.frombuffer((tmp_path / f"a.{suffix}").read_bytes(), np.uint8)
         for _ in range(20):
             bad = good.copy()
-            bad[generator.integers(0, len(bad), 6)] = generator.integers(0, 256, 6)
+            bad[generator.integers(0, len(bad), 6)] = generator.integers(0, 256, 6)  # six random bytes
             (tmp_path / f"bad.{suffix}").write_bytes(bad.tobytes())
             try:
                 pixels = read_picture(tmp_path / f"bad.{suffix}", size=8, channels=3)

@@ -69,7 +69,7 @@ def test_each_pair_of_words_has_a_cell_with_its_weight() -> None:
     assert len(drawn) == 16
     shown = [float(tooltip(cell).rsplit(" ", 1)[1]) for cell in drawn]
     assert shown == [round(float(weight), 4) for weight in WEIGHTS.ravel()]
-    assert tooltip(drawn[6]) == "집에 → home: 0.7000"
+    assert tooltip(drawn[6]) == "집에 → home: 0.7000"  # row 1, column 2
 
 
 def test_a_weight_of_one_is_white_and_a_weight_of_zero_is_almost_black() -> None:
@@ -174,7 +174,7 @@ def test_links_outside_the_map_are_left_out() -> None:
 
 
 def test_without_links_the_legend_has_only_the_scale() -> None:
-    assert labels(parse(draw_alignment(small_map())), "legend") == ["0", "1"]
+    assert labels(parse(draw_alignment(small_map())), "legend") == ["0", "1"]  # the ends of the scale
 
 
 def test_the_scale_reaches_the_largest_weight() -> None:

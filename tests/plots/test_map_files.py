@@ -33,7 +33,7 @@ def small_map() -> AttentionMap:
 
 
 @given(weights=WEIGHTS, data=st.data())
-def test_json_round_trip(weights: np.ndarray, data: st.DataObject) -> None:
+def test_from_json_restores_what_to_json_wrote(weights: np.ndarray, data: st.DataObject) -> None:
     _, _, rows, columns = weights.shape
     words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
     attention = AttentionMap(
@@ -52,7 +52,7 @@ def test_json_round_trip(weights: np.ndarray, data: st.DataObject) -> None:
     assert to_json(restored) == to_json(attention)
 
 
-def test_json_is_plain_and_rounded() -> None:
+def test_json_has_plain_lists_and_weights_of_four_decimals() -> None:
     assert json.loads(to_json(small_map())) == {
         "site": "cross",
         "keys": ["go", "<b>"],

@@ -16,7 +16,7 @@ from jumok.plots.page import iframe, live_file_page, served_page, static_page
 
 
 class Scripts(HTMLParser):
-    """A parser that collects the scripts of a page with their types, and every address in the page."""
+    """Collects the scripts of a page with their types, and the address of every `src` and `href`."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ def test_explanations_are_embedded_as_data() -> None:
 @pytest.mark.parametrize(
     "text", ["</script><img src=x onerror=alert(1)>", "<!--<script>", "]]>", "\u2028", "$&"]
 )
-def test_no_sentence_ends_the_script_early(text: str) -> None:
+def test_no_sentence_ends_the_element_of_the_data_early(text: str) -> None:
     page = served_page({"text": text})
     assert data_of(page) == {"text": text}
     assert len(Scripts(page).scripts) == 2  # the data and the program

@@ -1,4 +1,4 @@
-"""Attention maps as text. Each column of cells starts under its word, even if widths of words differ."""
+"""Attention maps as text. Each column of cells is under its word, even if words differ in width."""
 
 from __future__ import annotations
 

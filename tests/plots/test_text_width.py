@@ -38,7 +38,9 @@ FAMILY_EMOJI = "👩\u200d👩\u200d👧\u200d👦"
         ("a\u200bb", 2),
     ],
 )
-def test_terminal_columns(text: str, expected: int) -> None:
+def test_terminal_columns_count_wide_characters_twice_and_accents_not_at_all(
+    text: str, expected: int
+) -> None:
     assert terminal_columns(text) == expected
 
 

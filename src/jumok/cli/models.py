@@ -102,7 +102,7 @@ def _facts() -> dict[str, Any]:
         "families": {name: _description_fields(PAPERS[name]) for name in MODEL_BUILDERS},
         "mechanisms": mechanisms,
         "positions": positions,
-        "norms": {name: _description_fields(kind.paper) for name, kind in NORMS.items()},
+        "norms": {name: _description_fields(kind.reference) for name, kind in NORMS.items()},
         "recipes": {name: _description_fields(_first_line(file)) for name, file in named_recipes().items()},
     }
 

@@ -17,7 +17,7 @@ from jumok.models.patch_embedding import PatchEmbedding
 from jumok.models.recurrent import (
     AttendAfter,
     AttendBefore,
-    DecoderSizes,
+    DecoderSettings,
     NoAttention,
     Recurrent,
     RecurrentDecoder,
@@ -64,7 +64,7 @@ def build_model(
 ) -> Model:
     """Return a new model with these settings. If `shared`, both languages use one vocabulary.
 
-    With a `grid`, the sources are pictures that are cut into these patches.
+    With a `grid`, the sources are pictures, which are cut into patches as the grid says.
     """
     if settings.family not in MODEL_BUILDERS:
         known = ", ".join(MODEL_BUILDERS)
@@ -101,11 +101,12 @@ def build_transformer(
     With a `grid`, the encoder reads a picture and the decoder writes its caption.
     """
 
-    def embedding(**parts: Any) -> Embedding:
-        return Embedding(**parts, positions=_added_positions(settings))
+    def make_embedding(**arguments: Any) -> Embedding:  # each embedding has a table of positions of its own
+        return Embedding(**arguments, positions=_added_positions(settings))
 
-    sizes = (source_vocab_size, target_vocab_size)
-    source_embedding, target_embedding, output = _block_embeddings(settings, embedding, sizes, shared=shared)
+    source_embedding, target_embedding, output = _block_embeddings(
+        settings, make_embedding, (source_vocab_size, target_vocab_size), shared=shared
+    )
     return Transformer(
         source_embedding=source_embedding if grid is None else _patch_embedding(settings, grid),
         target_embedding=target_embedding,
@@ -151,9 +152,11 @@ def build_decoder_only(
     settings: DecoderOnlySettings, *, source_vocab_size: int, target_vocab_size: int, shared: bool
 ) -> DecoderOnly:
     """Return a decoder-only model: one stack of causal self-attention for the source and the target."""
-    make = partial(Embedding, positions=_added_positions(settings))  # one sequence, so one table of positions
-    sizes = (source_vocab_size, target_vocab_size)
-    source_embedding, target_embedding, output = _block_embeddings(settings, make, sizes, shared=shared)
+    # Source and target are one sequence, so their embeddings share one table of positions.
+    make_embedding = partial(Embedding, positions=_added_positions(settings))
+    source_embedding, target_embedding, output = _block_embeddings(
+        settings, make_embedding, (source_vocab_size, target_vocab_size), shared=shared
+    )
     blocks = [
         DecoderOnlyBlock(
             attention=_self_attention(settings, settings.attention, causal=True),
@@ -184,11 +187,13 @@ def build_encoder_only(
     With a `grid`, the model is a Vision Transformer, which predicts the class of a picture: Dosovitskiy et
     al. 2021.
     """
-    make = partial(Embedding, positions=_added_positions(settings))
-    sizes = (source_vocab_size, target_vocab_size)
-    embedding, _, output = _block_embeddings(settings, make, sizes, shared=shared)
+    make_embedding = partial(Embedding, positions=_added_positions(settings))
+    text_embedding, _, output = _block_embeddings(
+        settings, make_embedding, (source_vocab_size, target_vocab_size), shared=shared
+    )
+    picture_embedding = None if grid is None else _patch_embedding(settings, grid, class_token=True)
     return EncoderOnly(
-        source_embedding=embedding if grid is None else _patch_embedding(settings, grid, class_token=True),
+        source_embedding=picture_embedding or text_embedding,
         encoder=[_encoder_block(settings, settings.attention) for _ in range(settings.layers)],
         after_encoder=_final_norm(settings),
         output=output,
@@ -207,7 +212,7 @@ MODEL_BUILDERS: dict[str, Callable[..., Model]] = {
 
 
 def _embeddings(
-    make: Callable[..., EmbeddingT],
+    make_embedding: Callable[..., EmbeddingT],
     vocab_sizes: tuple[int, int],
     *,
     width: int,
@@ -222,22 +227,27 @@ def _embeddings(
     embedding uses this matrix too.
     """
     source_size, target_size = vocab_sizes
-    target = make(vocab_size=target_size, width=width, dropout=dropout)
-    source = make(vocab_size=source_size, width=width, dropout=dropout)
+    target = make_embedding(vocab_size=target_size, width=width, dropout=dropout)
+    source = make_embedding(vocab_size=source_size, width=width, dropout=dropout)
     if not tied:
-        output_weight = make(vocab_size=target_size, width=width, dropout=dropout).weight
-        return source, target, OutputLayer(output_weight, bias=bias)
+        # The output layer gets a matrix of its own, with the initial values of an embedding.
+        untied = make_embedding(vocab_size=target_size, width=width, dropout=dropout)
+        return source, target, OutputLayer(untied.weight, bias=bias)
     if shared:
         source.weight = target.weight
     return source, target, OutputLayer(target.weight, bias=bias)
 
 
 def _block_embeddings(
-    settings: BlockSettings, make: Callable[..., Embedding], vocab_sizes: tuple[int, int], *, shared: bool
+    settings: BlockSettings,
+    make_embedding: Callable[..., Embedding],
+    vocab_sizes: tuple[int, int],
+    *,
+    shared: bool,
 ) -> tuple[Embedding, Embedding, OutputLayer]:
     """Return the result of `_embeddings` for the settings of a model that consists of blocks."""
     return _embeddings(
-        make,
+        make_embedding,
         vocab_sizes,
         width=settings.width,
         dropout=settings.dropout,
@@ -250,7 +260,10 @@ def _block_embeddings(
 def _patch_embedding(
     settings: BlockSettings, grid: PatchGrid, *, class_token: bool = False
 ) -> PatchEmbedding:
-    """Return an embedding of pictures. Its sinusoidal positions are two-dimensional."""
+    """Return an embedding of pictures.
+
+    Sinusoidal positions are two-dimensional here. Other kinds number the patches along the rows.
+    """
     leading = int(class_token)
     positions: nn.Module
     if settings.positions == "sinusoidal":
@@ -268,7 +281,7 @@ def _patch_embedding(
 
 
 def _recurrent_decoder(settings: RecurrentSettings) -> RecurrentDecoder:
-    sizes = DecoderSizes(
+    decoder_settings = DecoderSettings(
         settings.cell,
         settings.embedding,
         settings.width,
@@ -277,11 +290,11 @@ def _recurrent_decoder(settings: RecurrentSettings) -> RecurrentDecoder:
         settings.dropout,
     )
     if settings.attention.kind == NO_ATTENTION:
-        return NoAttention(sizes)
+        return NoAttention(decoder_settings)
     attention = make_single_head(settings.attention, query=settings.width, key=encoder_width(settings))
     if attention_order(settings) == "after":
-        return AttendAfter(sizes, attention, input_feeding=settings.input_feeding)
-    return AttendBefore(sizes, attention)
+        return AttendAfter(decoder_settings, attention, input_feeding=settings.input_feeding)
+    return AttendBefore(decoder_settings, attention)
 
 
 def _encoder_block(
@@ -313,17 +326,19 @@ def _residuals(settings: BlockSettings, count: int) -> list[Residual]:
 
 
 def _final_norm(settings: BlockSettings) -> nn.Module:
+    """Return the norm after the last block of a stack; the identity with post-norm."""
     return RESIDUALS[settings.norm].final_norm(settings.width, NORMS[settings.norm_kind].make)
 
 
 def _added_positions(settings: BlockSettings) -> nn.Module:
-    """Return the positions that are added to the embeddings."""
+    """Return the positions that are added to the embeddings. They are zeros for kinds that act on heads."""
     return POSITIONS[settings.positions].make_for_embeddings(settings.width, settings.max_positions)
 
 
 def _self_attention(
     settings: BlockSettings, mechanism: AttentionSettings, *, causal: bool = False
 ) -> Attention:
+    """Return an attention with positions. Cross-attention has none, so it calls `_attention` directly."""
     return _attention(settings, mechanism, causal=causal, positions=settings.positions)
 
 

@@ -3,9 +3,9 @@
     x₁ … xₙ </s> <s> y₁ … yₘ                 Radford et al. 2018; as a translator after Zhang et al. 2022
 
 There is no separate cross-attention: a target token attends to the source and to the target so far in one
-causal self-attention. Viewers and alignments use its weights from target to source as "cross". Sources are
-padded on the left, so that all targets of a batch begin in the same column. Positions are counted from the
-first token that is not padding.
+causal self-attention. Viewers and alignments read the weights from target to source as the site "cross".
+Sources are padded on the left, so that all targets of a batch begin in the same column. Positions are
+counted from the first token that is not padding.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class DecoderOnlyBlock(EncoderBlock):
     ) -> tuple[Tensor, Memory]:
         """Run the block over whole sequences (batch, length, width), and return their states and memory.
 
-        `allowed_keys` is False at padding on the left. `not_padding`, which only norms use, is False at all
-        padding.
+        `allowed_keys` is False at padding on the left. `not_padding` is False at padding on either side; only
+        batch norm uses it, and only in training.
         """
         inputs = self.around_attention.sublayer_input(states, not_padding)
         memory = self.attention.prepare(inputs, inputs, allowed_keys)
@@ -53,7 +53,10 @@ class DecoderOnlyBlock(EncoderBlock):
     def step(
         self, states: Tensor, memory: Memory, *, column: int, layer: int, probe: Probe
     ) -> tuple[Tensor, Memory]:
-        """Run the block at the next position (row, 1, width). Return its state and the extended memory."""
+        """Run the block over one more position, (row, 1, width). Return its state and the extended memory.
+
+        `column` is the column of this position, padding included.
+        """
         inputs = self.around_attention.sublayer_input(states)
         memory = self.attention.extend(memory, inputs, inputs)
         return self.after_attention(states, self._attend(inputs, memory, column, layer, probe)), memory
@@ -78,7 +81,7 @@ class DecoderOnlyState:
     num_padding: Tensor  # (row,) int64: columns of padding before the source
     sentence: Tensor  # (row,) int64: the sentence, in the batch given to `begin`, that each row translates
     columns: int  # columns read so far, padding included
-    source_columns: int
+    source_columns: int  # columns of the source, padding included
     edit: Edit | None
 
 
@@ -140,7 +143,8 @@ class DecoderOnly(TranslationModel):
     ) -> tuple[LogProbs, DecoderOnlyState, Tensor]:
         """Do the same as `step`, and return the attention to the source: (row, source).
 
-        The attention is the mean over the heads of the last layer.
+        The attention is the mean over the heads of the last layer. Without an edit it sums to less than 1,
+        because the token also attends to the target so far.
         """
         probe = Probe(rows=state.sentence, edit=state.edit, collect_weights=True)
         log_probs, next_state = self._step(state, last_tokens, probe)
@@ -184,7 +188,8 @@ class DecoderOnly(TranslationModel):
             ],
             dim=1,
         )  # (batch, source + target - 1, width)
-        # The padding of a target follows its last token, so the causal mask hides it.
+        # `allowed` says nothing about padding of the target: it follows the last token, so the causal mask
+        # hides it.
         allowed = _not_left_padding(num_padding, states.shape[1])
         in_target = target_not_padding(batch)
         not_padding = None
@@ -194,7 +199,7 @@ class DecoderOnly(TranslationModel):
         return states[:, source_columns:]
 
     def _embed_source(self, batch: Batch, num_padding: Tensor) -> Tensor:
-        """The embedded source, aligned to the right, (batch, source, width)."""
+        """Return the embedded source with its padding moved to the left, (batch, source, width)."""
         positions = _positions(num_padding, 0, batch.source.shape[1])  # (batch, source): below 0 at padding
         tokens = batch.source.gather(1, positions.clamp(min=0)).masked_fill(positions < 0, PAD)
         return self.source_embedding.at_positions(tokens, positions.clamp(min=0), end=_longest_source(batch))
@@ -223,17 +228,23 @@ def _longest_source(batch: Batch) -> int:
 
 
 def _positions(num_padding: Tensor, first_column: int, length: int) -> Tensor:
-    """Positions of `length` columns from `first_column` on, below 0 at left padding: (row, length)."""
+    """Return the positions of `length` columns from `first_column` on: (row, length).
+
+    They are below 0 at padding on the left.
+    """
     return torch.arange(first_column, first_column + length, device=num_padding.device) - num_padding[:, None]
 
 
 def _not_left_padding(num_padding: Tensor, columns: int) -> Tensor:
-    """True at the columns that are not padding on the left, (row, columns)."""
+    """Return a mask of `columns` columns that is False at padding on the left: (row, column)."""
     return torch.arange(columns, device=num_padding.device) >= num_padding[:, None]
 
 
 def _left_aligned(weights: Tensor, num_padding: Tensor) -> Tensor:
-    """Move the padding of weights (row, …, column) from the left to the right, as in other model families."""
+    """Return weights (row, …, column) with the padding on the right, where other model families have it.
+
+    The weights of padding are set to 0.
+    """
     columns = weights.shape[-1]
     shape = (len(num_padding), *([1] * (weights.dim() - 2)), columns)
     index = (torch.arange(columns, device=num_padding.device) + num_padding[:, None]).view(shape)

@@ -2,13 +2,13 @@
 
     I <unk> home </s>  →  go                                    Devlin et al. 2019, section 3.1
 
-The source of a batch is the text with some tokens masked. The target is `<s>`, then the original token at
-each position to predict and `PAD` at all other positions. Parameters have the same names as in the encoder of
-a Transformer, so that a Transformer can start from these weights.
+The source of a batch is a text in which some tokens are replaced (`data/masking.py`). The target is `<s>`,
+then the original token at each position to predict and `PAD` at all other positions. Parameters have the same
+names as in the encoder of a Transformer, so that a Transformer can start from these weights.
 
 With pictures, the model is a Vision Transformer (Dosovitskiy et al. 2021): a class token is put in front of
-the patches, and the state of the class token predicts the class. Other states are not returned. The target is
-`<s>` and the class.
+the patches, and the state of the class token predicts the class. The states of the patches are not returned.
+The target is `<s>` and the class.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class EncoderOnly(Model):
         super().__init__()
         self.source_embedding = source_embedding
         self.encoder = nn.ModuleList(encoder)
-        self.after_encoder = after_encoder
+        self.after_encoder = after_encoder  # the final norm
         self.output = output
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:

@@ -1,7 +1,7 @@
 """The parts of a Transformer's blocks.
 
 embedding     √width · E[token] + position                   Vaswani et al. 2017, sections 3.4 and 3.5
-feed-forward  max(0, x W₁ + b₁) W₂ + b₂                      eq. 2; or another activation than max(0, ·)
+feed-forward  max(0, x W₁ + b₁) W₂ + b₂                      eq. 2; `ACTIVATIONS` has others than max(0, ·)
 post-norm     norm(x + dropout(sublayer(x)))                 section 5.4, as published
 pre-norm      x + dropout(sublayer(norm(x)))                 Xiong et al. 2020; trains without warm-up
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Embedding(nn.Module):
-    """Token embeddings scaled by √width, plus positions: sinusoids by default."""
+    """Token embeddings scaled by √width, plus positions. By default the positions are sinusoids."""
 
     def __init__(
         self, *, vocab_size: int, width: int, dropout: float, positions: nn.Module | None = None
@@ -45,8 +45,8 @@ class Embedding(nn.Module):
     def at_positions(self, tokens: Tensor, positions: Tensor, *, end: int) -> Tensor:
         """Token ids (batch, length) at `positions` (batch, length) -> (batch, length, width).
 
-        All positions are below `end`. The caller passes `end`, because computing the largest position here
-        would wait for the device.
+        All positions must be below `end`. The caller passes `end`, because in training the CPU knows it;
+        computing the largest position here would wait for the device.
         """
         table: Tensor = self.positions(end)
         return self._embed(tokens, table[positions])
@@ -108,7 +108,7 @@ class Residual(nn.Module, ABC):
     @staticmethod
     @abstractmethod
     def final_norm(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
-        """Return the norm after the last block of a stack."""
+        """Return the norm after the last block of a stack; the identity if the block ends with a norm."""
 
 
 class PreNorm(Residual):

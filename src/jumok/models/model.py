@@ -28,7 +28,7 @@ class OutputLayer(nn.Module):
     """From states to scores over the vocabulary. `weight` may be the parameter of an embedding."""
 
     bias: nn.Parameter | None
-    tokens: Tensor | None = None  # (column,) int64: the token of each column if restricted, else None
+    tokens: Tensor | None = None  # (column,) int64: the token of each column; None: all tokens, in order
 
     def __init__(self, weight: nn.Parameter, *, bias: bool = False) -> None:
         super().__init__()
@@ -36,7 +36,10 @@ class OutputLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None  # (vocabulary,)
 
     def restrict_to(self, tokens: Tensor) -> OutputLayer:
-        """Return a copy for only these tokens (column,). Probabilities are normalised over these tokens."""
+        """Return an output layer with copies of the rows of these tokens (column,).
+
+        Its probabilities are normalised over these tokens.
+        """
         restricted = OutputLayer(nn.Parameter(self.weight[tokens], requires_grad=False))
         if self.bias is not None:
             restricted.bias = nn.Parameter(self.bias[tokens], requires_grad=False)
@@ -57,7 +60,7 @@ class OutputLayer(nn.Module):
 
 
 class Model(nn.Module, ABC):
-    """The interface of all models for training and viewers."""
+    """What training and viewers use of a model."""
 
     output: OutputLayer
     autocast_dtype: torch.dtype | None = None  # the type of products; None: the type of the weights
@@ -68,7 +71,7 @@ class Model(nn.Module, ABC):
         return self.output.weight.device
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Within this block products have the type `autocast_dtype`, if there is one."""
+        """Return a context in which products have the type `autocast_dtype`, if there is one."""
         if self.autocast_dtype is None:
             return nullcontext()
         return torch.autocast(self.device.type, self.autocast_dtype)
@@ -96,7 +99,10 @@ class Model(nn.Module, ABC):
 
 
 def target_inputs(batch: Batch) -> Tensor:
-    """The target tokens that a teacher-forced pass reads: all but the last, (batch, target - 1)."""
+    """Return the target tokens that a teacher-forced pass reads: all columns but the last.
+
+    In rows that are shorter than the longest, the pass also reads `</s>` and padding.
+    """
     if batch.target is None:
         raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
     return batch.target[:, :-1]
@@ -116,7 +122,10 @@ class TranslationModel(Model):
         return True
 
     def restrict_to(self, tokens: Tensor) -> Self:
-        """Return a copy of the model that can only output these tokens (column,). It shares the weights."""
+        """Return a copy of the model that can only output these tokens (column,).
+
+        The copy shares all weights except those of the output layer, whose rows are copied.
+        """
         restricted = copy.copy(self)
         restricted._modules = {**self._modules, "output": self.output.restrict_to(tokens)}
         return restricted
@@ -129,12 +138,12 @@ class TranslationModel(Model):
     def step(self, state: State, last_tokens: Tensor) -> tuple[LogProbs, State]:
         """Return the log-probabilities after `last_tokens` (row,), and the next state.
 
-        This may overwrite `state`: do not use it afterwards.
+        This may overwrite `state`: do not use `state` afterwards.
         """
 
     @abstractmethod
     def reorder(self, state: State, order: Tensor) -> State:
         """Return the state whose row r is row `order[r]` of `state`.
 
-        This may overwrite `state`: do not use it afterwards.
+        This may overwrite `state`: do not use `state` afterwards.
         """

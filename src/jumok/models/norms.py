@@ -7,9 +7,9 @@
 
 Layer and RMS norm use one position at a time and ignore `not_padding`. In training, batch norm normalises
 every position by statistics over all positions of the batch, including other sentences and later positions:
-two numbers per feature leak past the causal mask of a decoder. In evaluation and in decoding, batch norm uses
-the running statistics, which are stored with the weights. So the result for a sentence does not depend on its
-batch.
+the mean and the variance of a feature leak past the causal mask of a decoder. In evaluation and in decoding,
+batch norm uses the running statistics, which are stored with the weights. So the result for a sentence does
+not depend on its batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MakeNorm = Callable[[int], nn.Module]
 """Returns a norm for states of the given width."""
 
 EPSILON = 1e-5
-MOMENTUM = 0.1  # share of the newest batch in the running statistics
+MOMENTUM = 0.1  # weight of the newest batch when it is added to the running statistics
 
 
 class LayerNorm(nn.LayerNorm):
@@ -77,7 +77,9 @@ class BatchNorm(nn.Module):
     def _normed(self, positions: Tensor) -> Tensor:
         """(position, width) -> (position, width)."""
         if self.training and len(positions) == 1:
-            return self.bias.expand_as(positions)  # x - μ is 0; torch refuses a single position
+            # x - μ is 0. torch refuses a single position, whose variance is not defined, so the running
+            # statistics stay.
+            return self.bias.expand_as(positions)
         return batch_norm(
             positions,
             self.mean,
@@ -91,7 +93,7 @@ class BatchNorm(nn.Module):
 
 
 class NoNorm(nn.Module):
-    """The identity."""
+    """The identity: the norm after a stack of post-norm blocks."""
 
     def forward(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
         return states
@@ -102,7 +104,7 @@ class NormKind:
     """A row of `NORMS`."""
 
     make: MakeNorm
-    paper: str
+    reference: str  # a paper, perhaps with a remark
 
 
 NORMS: dict[str, NormKind] = {

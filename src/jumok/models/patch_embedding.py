@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class PatchEmbedding(nn.Module):
-    """Patches (batch, patch, value) of bytes -> (batch, [class token,] patch, width).
+    """The projection of patches, a class token if there is one, and positions.
 
-    `positions` gives one vector per position, the class token's first.
+    `positions` is called with the number of positions and returns one vector for each. The class token has
+    the first.
     """
 
     class_vector: nn.Parameter | None
@@ -51,6 +52,7 @@ class PatchEmbedding(nn.Module):
         return linear(values, self.weight, self.bias)
 
     def forward(self, patches: Tensor) -> Tensor:
+        """Patches (batch, patch, value) of bytes -> (batch, [class token,] patch, width)."""
         states = self.project(patches)
         if self.class_vector is not None:
             states = torch.cat([self.class_vector.expand(len(states), 1, -1), states], dim=1)

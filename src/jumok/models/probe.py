@@ -1,4 +1,4 @@
-"""A probe of one pass through a model: it collects the attention weights and can replace them by an edit."""
+"""A probe of one pass through a model: it can collect the attention weights, and change them by an edit."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def batch_rows(batch: Batch) -> Tensor:
-    """Return the rows of a batch with one row per sentence, (batch,): 0, 1, 2 …"""
+    """Return `Probe.rows` for a batch with one row per sentence, (batch,): 0, 1, 2 …"""
     return torch.arange(len(batch), device=batch.source.device)
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Collects the attention weights of one pass. `edit` changes the weights of the pass."""
+    """Collects the attention weights of one pass if `collect_weights`, and changes them by `edit`."""
 
     rows: Tensor  # (row,) int64: the sentence of the batch that each row belongs to
     edit: Edit | None = None
@@ -34,7 +34,10 @@ class Probe:
         return bind_edit(self.edit, site=site, layer=layer, rows=self.rows)
 
     def collect(self, site: str, attended: Attended) -> None:
-        """Append the weights, if any, to the list of the site. Call this for the layers in order."""
+        """Append the weights of a layer to the list of the site, if `attended` has weights.
+
+        Call this for the layers in order.
+        """
         if attended.weights is not None:
             self.collected.setdefault(site, []).append(attended.weights)
 

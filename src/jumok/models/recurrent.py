@@ -1,7 +1,7 @@
 """Recurrent encoder and decoder: a state passed from step to step, and attention to the encoder's states.
 
     encoder   hᵢ = [→hᵢ ; ←hᵢ]                                   Bahdanau et al. 2015, section 3.2
-    initial   s₀ = tanh(W_s [→h_S ; ←h₁])
+    initial   s₀ = tanh(W_s [→h_S ; ←h₁])                        S is the length of the source
     before    cₜ = attend(sₜ₋₁, h),  sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)
               rₜ = tanh(W_r [sₜ ; cₜ ; yₜ₋₁])                    Bahdanau et al. 2015, section 3.1
     after     sₜ = cell(yₜ₋₁, sₜ₋₁),  cₜ = attend(sₜ, h)
@@ -11,13 +11,13 @@
 
 Bahdanau's query is the state before the step, and Luong's query is the state after the step. Without
 attention, one vector represents the whole sentence. The vector that predicts the next token (r or h̃) has the
-width of the embeddings, so that the output layer may be tied to the embeddings. If the decoder attends after
-the step and without input feeding, no state depends on attention, so all steps of a training sentence run in
-one call. Otherwise the steps run one by one.
+width of the embeddings, so that the output layer may be tied to the embeddings. If the decoder has no
+attention, or attends after the step without input feeding, no state depends on attention, so all steps of a
+training sentence run in one call. Otherwise the steps run one by one.
 
-In training on the CPU in fp32, the kernels of `models/kernels` run the layers and Bahdanau's decoder. The
-code here is the plain twin of the decoder's kernel. It also runs decoding, edits, attention maps and other
-mechanisms.
+In training on the CPU without autocast, the kernels of `models/kernels` run the layers and Bahdanau's
+decoder. The code here is the plain twin of the decoder's kernel. It also runs decoding, edits, attention maps
+and other mechanisms.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from jumok.types import Batch, LogProbs
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
-KERNEL_SCORES = (Additive, LuongConcat)  # other subclasses of Additive may have other formulas
+# Mechanisms that `run_decoder` computes. Other subclasses of Additive may have other formulas.
+KERNEL_MECHANISMS = (Additive, LuongConcat)
 
 
 class TokenEmbedding(nn.Module):
@@ -71,7 +72,7 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """(batch, length) -> (batch, length, width)."""
-        # Scaled up: a tied output layer uses the same matrix and needs small entries.
+        # Scaled up by √width, because a tied output layer uses the same matrix and needs small entries.
         states: Tensor = self.dropout(embedding(tokens, self.weight) * self.weight.shape[1] ** 0.5)
         return states
 
@@ -116,7 +117,8 @@ class DecoderState:
     """The recurrent state of a decoder between two steps."""
 
     layers: tuple[LayerState, ...]  # per layer, tensors (1, row, width)
-    input_feed: Tensor | None = None  # (row, embedding): h̃ of the last step; None without input feeding
+    # (row, embedding): h̃ of the last step. None before the first step, and without input feeding.
+    input_feed: Tensor | None = None
 
     def select(self, order: Tensor) -> DecoderState:
         layers = tuple(tuple(part.index_select(1, order) for part in layer) for layer in self.layers)
@@ -130,12 +132,14 @@ class DecoderState:
         return self.layers[-1][0].transpose(0, 1)
 
 
-class DecoderSizes(NamedTuple):
+class DecoderSettings(NamedTuple):
+    """The settings of a decoder, except those of its attention."""
+
     cell: str
     embedding: int
     width: int
     encoder_width: int
-    layers: int
+    layers: int  # how many
     dropout: float
 
 
@@ -145,16 +149,16 @@ class RecurrentDecoder(nn.Module, ABC):
     The input of a step is the embedding of a token and `extra_inputs` further numbers.
     """
 
-    def __init__(self, sizes: DecoderSizes, *, extra_inputs: int = 0) -> None:
+    def __init__(self, settings: DecoderSettings, *, extra_inputs: int = 0) -> None:
         super().__init__()
-        inputs, width = sizes.embedding + extra_inputs, sizes.width
+        inputs, width = settings.embedding + extra_inputs, settings.width
         self.layers = nn.ModuleList(
-            CELLS[sizes.cell](width if layer else inputs, width, batch_first=True)
-            for layer in range(sizes.layers)
+            CELLS[settings.cell](width if layer else inputs, width, batch_first=True)
+            for layer in range(settings.layers)
         )
         # W_s of each layer, from which its initial state is computed. Stored models use the name `first`.
-        self.first = nn.ModuleList(nn.Linear(sizes.encoder_width, width) for _ in range(sizes.layers))
-        self.dropout = Dropout(sizes.dropout)
+        self.first = nn.ModuleList(nn.Linear(settings.encoder_width, width) for _ in range(settings.layers))
+        self.dropout = Dropout(settings.dropout)
 
     def begin(self, final_state: Tensor) -> DecoderState:
         """Return the state before the first step, given the encoder's final state (batch, encoder width)."""
@@ -170,7 +174,8 @@ class RecurrentDecoder(nn.Module, ABC):
     ) -> tuple[Tensor, DecoderState]:
         """Embedded tokens (row, step, embedding) -> vectors that predict the next tokens, and the next state.
 
-        `position` is the position of the first token. The vectors are (row, step, embedding).
+        `memories` has the source, or nothing without attention. `position` is the position of the first
+        token. The vectors are (row, step, embedding).
         """
 
     def _run_layers(self, inputs: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
@@ -190,9 +195,10 @@ class RecurrentDecoder(nn.Module, ABC):
 class NoAttention(RecurrentDecoder):
     """A decoder without attention. It knows the source only from its initial state."""
 
-    def __init__(self, sizes: DecoderSizes) -> None:
-        super().__init__(sizes)
-        self.read_out = nn.Linear(sizes.width, sizes.embedding)  # W_r. Stored models have it under this name.
+    def __init__(self, settings: DecoderSettings) -> None:
+        super().__init__(settings)
+        # W_r. Stored models have it under this name; it is not the read-out of word alignments.
+        self.read_out = nn.Linear(settings.width, settings.embedding)
 
     def forward(
         self, tokens: Tensor, state: DecoderState, memories: Sequence[Memory], *, position: int, probe: Probe
@@ -204,20 +210,21 @@ class NoAttention(RecurrentDecoder):
 class AttendBefore(RecurrentDecoder):
     """A decoder whose query is the state before a step. The context is an input of the step."""
 
-    def __init__(self, sizes: DecoderSizes, attention: Attention) -> None:
-        super().__init__(sizes, extra_inputs=sizes.encoder_width)
+    def __init__(self, settings: DecoderSettings, attention: Attention) -> None:
+        super().__init__(settings, extra_inputs=settings.encoder_width)
         self.attention = attention
         # W_r. Stored models have it under this name; it is not the read-out of word alignments.
-        self.read_out = nn.Linear(sizes.width + sizes.encoder_width + sizes.embedding, sizes.embedding)
+        inputs = settings.width + settings.encoder_width + settings.embedding
+        self.read_out = nn.Linear(inputs, settings.embedding)
 
     def forward(
         self, tokens: Tensor, state: DecoderState, memories: Sequence[Memory], *, position: int, probe: Probe
     ) -> tuple[Tensor, DecoderState]:
-        source, score = memories[0], self._kernel_score(probe)
+        source, mechanism = memories[0], self._kernel_mechanism(probe)
         use_kernel = torch.is_grad_enabled() and runs_fast_kernels(tokens)
-        if use_kernel and score is not None and isinstance(source, KeyValues) and source.beams is None:
+        if use_kernel and mechanism is not None and isinstance(source, KeyValues) and source.beams is None:
             states, contexts, layers = run_decoder(
-                _recurrent_layers(self.layers), score, tokens, state.layers, source, self.dropout
+                _recurrent_layers(self.layers), mechanism, tokens, state.layers, source, self.dropout
             )
             state = replace(state, layers=layers)
         else:
@@ -225,14 +232,16 @@ class AttendBefore(RecurrentDecoder):
         joined = torch.cat([states, contexts, tokens], dim=2)
         return self.dropout(torch.tanh(self.read_out(joined))), state
 
-    def _kernel_score(self, probe: Probe) -> Additive | None:
-        """Return the additive score if the kernel can compute this pass, else None."""
+    def _kernel_mechanism(self, probe: Probe) -> Additive | None:
+        """Return the mechanism if `run_decoder` can compute this pass with it, else None."""
         if probe.edit is not None or probe.collect_weights or not isinstance(self.attention, SingleHead):
             return None
-        score = self.attention.mechanism
-        if not isinstance(score, Additive) or type(score) not in KERNEL_SCORES or score.causal:
+        mechanism = self.attention.mechanism
+        if not isinstance(mechanism, Additive) or type(mechanism) not in KERNEL_MECHANISMS:
             return None
-        return score if isinstance(score.dropout, nn.Identity) else None
+        if mechanism.causal or not isinstance(mechanism.dropout, nn.Identity):
+            return None
+        return mechanism
 
     def _run_steps(
         self, tokens: Tensor, state: DecoderState, source: Memory, *, position: int, probe: Probe
@@ -253,11 +262,11 @@ class AttendAfter(RecurrentDecoder):
     With input feeding, h̃ is an input of the next step.
     """
 
-    def __init__(self, sizes: DecoderSizes, attention: Attention, *, input_feeding: bool) -> None:
-        super().__init__(sizes, extra_inputs=sizes.embedding if input_feeding else 0)
+    def __init__(self, settings: DecoderSettings, attention: Attention, *, input_feeding: bool) -> None:
+        super().__init__(settings, extra_inputs=settings.embedding if input_feeding else 0)
         self.attention = attention
         self.input_feeding = input_feeding
-        self.combine = nn.Linear(sizes.encoder_width + sizes.width, sizes.embedding)
+        self.combine = nn.Linear(settings.encoder_width + settings.width, settings.embedding)  # W_c
 
     def forward(
         self, tokens: Tensor, state: DecoderState, memories: Sequence[Memory], *, position: int, probe: Probe
@@ -320,9 +329,9 @@ class RecurrentState:
     """The decoding state. Each source is stored once and shared by the rows that translate it."""
 
     decoder: DecoderState
-    memories: tuple[Memory, ...]  # one memory, or none without attention
+    memories: tuple[Memory, ...]  # the source, or nothing without attention
     sentence: Tensor  # (row,) int64: the sentence, in the batch given to `begin`, that each row translates
-    position: int
+    position: int  # of the next token
     edit: Edit | None
 
 
@@ -360,7 +369,10 @@ class Recurrent(TranslationModel):
     def step_with_attention(
         self, state: RecurrentState, last_tokens: Tensor
     ) -> tuple[LogProbs, RecurrentState, Tensor]:
-        """Do the same as `step`, and return the attention to the source: (row, source)."""
+        """Do the same as `step`, and return the attention to the source: (row, source).
+
+        A search calls this for its coverage penalty.
+        """
         if not state.memories:
             raise UnsupportedError(
                 "The coverage penalty needs attention to the source, and this model has none. "

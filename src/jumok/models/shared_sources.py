@@ -17,7 +17,10 @@ MIN_SHARE_IN_USE = 0.75
 
 
 def share_sources(sources: tuple[Memory, ...], rows: int, order: Tensor) -> tuple[Memory, ...]:
-    """Return the memories of `rows` hypotheses after a reordering: new row r is the old row `order[r]`."""
+    """Return the memories after a reordering of hypotheses: new row r is the old row `order[r]`.
+
+    `sources` has one memory per layer, or none. `rows` is the number of hypotheses before the reordering.
+    """
     if not sources:
         return sources
     beams = sources[0].beams

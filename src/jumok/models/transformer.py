@@ -96,7 +96,7 @@ class DecoderBlock(nn.Module):
     def step(
         self, states: Tensor, cache: Memory, source: Memory, *, position: int, layer: int, probe: Probe
     ) -> tuple[Tensor, Memory]:
-        """Run the block at the next position (row, 1, width), and return its state and the extended cache."""
+        """Run the block over one more position, (row, 1, width). Return its state and the extended cache."""
         inputs = self.around_attention.sublayer_input(states)
         cache = self.attention.extend(cache, inputs, inputs)
         attended = self.attention(
@@ -138,9 +138,9 @@ class TransformerState:
     """The decoding state. Each source is stored once and shared by the rows that translate it."""
 
     caches: tuple[Memory, ...]  # per layer: the target so far; one row per hypothesis
-    sources: tuple[Memory, ...]  # per layer: the source; one row per sentence
+    sources: tuple[Memory, ...]  # per layer: the source; one row per sentence (`shared_sources.py`)
     sentence: Tensor  # (row,) int64: the sentence, in the batch given to `begin`, that each row translates
-    position: int
+    position: int  # of the next token
     edit: Edit | None
 
 
@@ -239,9 +239,9 @@ class Transformer(TranslationModel):
 
 
 def target_not_padding(batch: Batch) -> Tensor | None:
-    """Return a mask (batch, target - 1) of the input tokens of the target, which is False at padding.
+    """Return a mask (batch, target - 1) of `target_inputs`, which is False from `</s>` on.
 
-    The input tokens are all target tokens without the last.
+    None if the batch has no target.
     """
     if batch.target is None or batch.target_lengths is None:
         return None

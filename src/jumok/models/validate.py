@@ -64,7 +64,7 @@ def check_overrides(overrides: Overrides) -> None:
             _check_recurrent_widths(model)
     else:
         if "model.heads" in overrides:
-            if width_is_set:
+            if width_is_set or (model.key_width is not None and model.value_width is not None):
                 head_widths(model)
             else:
                 _check_heads_of_sizes(model.heads, overrides.get("model.size"))
@@ -102,7 +102,7 @@ def _check_lengths_and_search(recipe: Recipe) -> None:
 
 
 def _check_heads_of_sizes(heads: int, size: str | None) -> None:
-    """Refuse a number of heads that does not divide the width of any size.
+    """Refuse a number of heads that divides the width of none of the sizes that the model may have.
 
     `size` is the size of the model if it is set. Otherwise any size may be derived.
     """
@@ -161,7 +161,10 @@ def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
 
 
 def head_widths(settings: BlockSettings) -> Widths:
-    """Return the widths of every attention of the model. Raise if the heads cannot share the width evenly."""
+    """Return the widths of every attention of the model.
+
+    Raise if the heads cannot share the width evenly and the widths of a head are not both set.
+    """
     return Widths.of(settings.width, settings.heads, key=settings.key_width, value=settings.value_width)
 
 
@@ -197,7 +200,10 @@ def _mechanisms(model: ModelSettings) -> dict[str, tuple[AttentionSettings, tupl
 
 
 def _max_source_tokens(recipe: Recipe) -> int:
-    """Return the length of the longest source in tokens, including `</s>` or the class token of a picture."""
+    """Return the length of the longest source in tokens, including `</s>` or the class token of a picture.
+
+    A picture that gets a caption has no class token, so that one of these tokens is not used.
+    """
     return (recipe.source.num_patches or recipe.training.max_sentence_tokens) + 1
 
 
@@ -225,12 +231,17 @@ def max_translation_tokens(recipe: Recipe) -> int | None:
     return min(limits) - 1 if limits else None  # the first position is that of `<s>`
 
 
+def _max_text_source_tokens(recipe: Recipe) -> int:
+    """Return `_max_source_tokens`, or 0 for pictures, whose grid decides how many positions there are."""
+    return _max_source_tokens(recipe) if recipe.source.kind == "text" else 0
+
+
 MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
-    "transformer": lambda recipe: max(_max_source_tokens(recipe), _max_target_tokens(recipe)),
-    "decoder-only": lambda recipe: _max_source_tokens(recipe) + _max_target_tokens(recipe),
-    "encoder-only": _max_source_tokens,
+    "transformer": lambda recipe: max(_max_text_source_tokens(recipe), _max_target_tokens(recipe)),
+    "decoder-only": lambda recipe: _max_text_source_tokens(recipe) + _max_target_tokens(recipe),
+    "encoder-only": _max_text_source_tokens,
 }
-"""For each family with positions, the length of the longest sequence that its models read or write."""
+"""For each family with positions, the length of the longest text that its models read or write."""
 
 
 def _check_patches(source: SourceSettings) -> None:
@@ -243,7 +254,7 @@ def _check_patches(source: SourceSettings) -> None:
 
 
 def _check_learned_positions(recipe: Recipe) -> None:
-    """Raise if learned positions do not cover the longest sequence that the model reads or writes."""
+    """Raise if learned positions do not cover the longest text that the model reads or writes."""
     model = recipe.model
     if not isinstance(model, BlockSettings) or model.positions != "learned":
         return
@@ -252,26 +263,37 @@ def _check_learned_positions(recipe: Recipe) -> None:
         limits: dict[str, float] = {"training.max_sentence_tokens": recipe.training.max_sentence_tokens}
         if model.family != "encoder-only":
             limits["search.max_length_ratio"] = recipe.search.max_length_ratio
+        if recipe.source.kind == "pictures":  # the longest caption is limited by one of the two
+            by_search = needed > recipe.training.max_sentence_tokens + 1
+            del limits["training.max_sentence_tokens" if by_search else "search.max_length_ratio"]
         received = " and ".join(f"{name} = {value:g}" for name, value in limits.items())
         raise UnsupportedError(
             f"Learned positions must cover {needed} positions, the longest sequence of this {model.family} "
-            f"model with {received}. Received: model.max_positions = {model.max_positions}. Raise it, lower "
-            f'{" or ".join(limits)}, or set model.positions to "sinusoidal", which has no limit.'
+            f"model with {received}. Received: model.max_positions = {model.max_positions}. Raise "
+            f"model.max_positions, lower {' or '.join(limits)}, or set model.positions to "
+            '"sinusoidal", which has no limit.'
         )
 
 
 def _check_max_keys(recipe: Recipe) -> None:
-    """Raise if the `max_keys` of a mechanism do not cover the longest sentence of training or of a search."""
+    """Raise if the `max_keys` of a mechanism do not cover the longest sentence or picture.
+
+    The longest sentence is the longest of training or of a search.
+    """
     for setting, mechanism, needed in _mechanisms_with_max_keys(recipe):
         max_keys = mechanism.options.get("max_keys", needed)
         if max_keys < needed:
             value = f'{{ kind = "{mechanism.kind}", max_keys = {needed} }}'
+            max_sentence = f"training.max_sentence_tokens = {recipe.training.max_sentence_tokens}"
+            inputs = f"sentences of {max_sentence} tokens and the longest translation that a search tries"
+            advice = "lower training.max_sentence_tokens"
+            if recipe.source.kind == "pictures" and setting != "model.decoder_attention":
+                inputs = f"pictures of {recipe.source.num_patches} patches"
+                advice = "raise source.patch_size"
             raise UnsupportedError(
-                f'{setting} = "{mechanism.kind}" must cover {needed} positions, for sentences of '
-                f"training.max_sentence_tokens = {recipe.training.max_sentence_tokens} tokens and the "
-                f"longest translation that a search tries. Received: max_keys = {max_keys}. "
-                f"Set {setting} = {value}, "
-                'lower training.max_sentence_tokens, or choose "luong-general", which has no limit.'
+                f'{setting} = "{mechanism.kind}" must cover {needed} positions, for {inputs}. '
+                f"Received: max_keys = {max_keys}. "
+                f'Set {setting} = {value}, {advice}, or choose "luong-general", which has no limit.'
             )
 
 
@@ -380,6 +402,6 @@ def _check_dropout(mechanism: AttentionSettings, probability: float, *, setting:
     if probability and find_entry(mechanism.kind).supports.missing("dropout"):
         raise UnsupportedError(
             f"model.attention_dropout drops attention weights. Received: {probability}, and {setting} = "
-            f'"{mechanism.kind}", which forms none in training. Set model.attention_dropout = 0 '
+            f'"{mechanism.kind}", which forms no weights in training. Set model.attention_dropout = 0 '
             f'(model.dropout works everywhere), or {setting} = "scaled-dot".'
         )

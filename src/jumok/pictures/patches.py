@@ -1,4 +1,6 @@
-"""From a picture to patches and back: (height, width, channel) ↔ (patch, value), row by row of the picture.
+"""From a picture to patches and back: (height, width, channel) ↔ (patch, value).
+
+Patches are numbered along the rows of the picture, from the top.
 
 x ∈ ℝ^(H×W×C)  →  x_p ∈ ℝ^(N×(P²·C)),  N = HW / P²            Dosovitskiy et al. 2021, section 3.1
 """
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 def cut_patches(picture: NDArray[np.uint8], patch_size: int) -> NDArray[np.uint8]:
     """Return the patches (patch, value) of a picture (height, width, channel).
 
-    Its sides are multiples of `patch_size`.
+    The height and the width must be multiples of `patch_size`.
     """
     height, width, channels = picture.shape
     rows, columns = height // patch_size, width // patch_size
@@ -34,9 +36,9 @@ def join_patches(patches: NDArray[np.uint8], grid: PatchGrid, *, channels: int) 
 
 
 def patches_in_region(region: Region, grid: PatchGrid, *, overlapping: bool = False) -> NDArray[np.bool_]:
-    """Return which patches, (patch,), have their centre in the region.
+    """Return True for each patch whose centre is in the region, (patch,).
 
-    If `overlapping`, return which patches overlap the region.
+    If `overlapping`, return True for each patch that overlaps the region.
     """
     if overlapping:
         tops, lefts = np.arange(grid.rows) / grid.rows, np.arange(grid.columns) / grid.columns

@@ -1,7 +1,8 @@
 """Read picture files that are not trusted, and write pixels as a file.
 
 A file may be incomplete, state a wrong size, be an animation, be rotated by its EXIF data or have any of
-Pillow's modes. The result is an array (size, size, channel) of bytes, or a DataError that names the file.
+Pillow's modes (kinds of pixels). The result is an array (size, size, channel) of bytes, or a DataError that
+names the file.
 Only formats that Pillow decodes by itself are accepted: EPS, for example, would start Ghostscript.
 
 Instead of a path, a picture can be given as a data: URL in base64 (RFC 2397), as web pages and requests send
@@ -50,11 +51,14 @@ _DECODING_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class PictureFacts:
-    """Facts in the header of a picture file."""
+    """Facts in the header of a picture file.
+
+    `width` and `height` are those of the stored pixels, before the rotation that the EXIF data may ask for.
+    """
 
     width: int
     height: int
-    grey: bool
+    grey: bool  # whether the format stores no colours; False for a palette of greys
 
 
 def measure_picture(path: str | Path) -> PictureFacts:
@@ -70,7 +74,7 @@ def picture_name(path: str | Path) -> str:
 
 
 def picture_data_url(path: str | Path) -> str:
-    """Check the size and the format of a picture, and return its file as a data: URL."""
+    """Check the size and the format of a picture file, and return the file as a data: URL."""
     with _open_picture(path) as image:
         media_type = str(image.get_format_mimetype())
     return f"data:{media_type};base64,{base64.b64encode(Path(path).read_bytes()).decode()}"
@@ -113,7 +117,7 @@ def _pillow() -> Any:
 
 @contextmanager
 def _open_picture(path: str | Path) -> Iterator[Any]:
-    """Open a picture and check its size; every error while it is used becomes a DataError."""
+    """Open a picture and check its size. What Pillow raises while the picture is used becomes a DataError."""
     image_module = _pillow()
     label = _label(path)
     other_advice = "" if _is_data_url(path) else ", or take it out of the corpus"
@@ -144,7 +148,10 @@ def _is_data_url(path: str | Path) -> bool:
 
 
 def _label(path: str | Path) -> str:
-    """Return how messages name a picture. They do not quote a data: URL, which may be megabytes long."""
+    """Return how a message names a picture after "The picture" or "The file".
+
+    A message does not quote a data: URL, which may be megabytes long.
+    """
     return "in a data: URL" if _is_data_url(path) else str(path)
 
 
@@ -191,9 +198,13 @@ def _too_large_error(label: str, received: str) -> DataError:
 
 
 def _opaque(image: Any, label: str) -> Any:
-    """Return the picture on a white background, in a mode that converts to RGB or grey without clipping."""
+    """Return the picture in a mode that converts to RGB or grey without clipping.
+
+    If pixels are transparent, they are put on a white background.
+    """
     image_module = _pillow()
-    if image.mode.startswith("I"):  # 16 bits per pixel, which Pillow would clip instead of scaling
+    # 16 bits per pixel, in mode "I" as numbers of 32 bits. Pillow would clip them to 255 instead of scaling.
+    if image.mode.startswith("I"):
         values = np.asarray(image).astype(np.int64).clip(0, 2**16 - 1)
         return image_module.fromarray((values >> 8).astype(np.uint8))
     if image.mode == "F":

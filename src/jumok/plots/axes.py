@@ -36,9 +36,9 @@ def plot_attention(
     """Draw a map on matplotlib's axes, and return them.
 
     0 is black; white is 1, or the largest weight if that is more. Without `ax`, the map is drawn on
-    the current axes. `layer` and `head` select a layer and a head, counted from 0. If one of them is None,
-    the weights are averaged over all layers or all heads. Labels in Hangul use the shipped font if the
-    configured font has no Hangul.
+    the current axes. `layer` and `head` select a layer and a head, counted from 0. If `layer` is None, the
+    weights are averaged over all layers; if `head` is None, over all heads. Labels in Hangul use the shipped
+    font if the configured font has no Hangul.
     """
     grid = flat_grid(attention, layer=layer, head=head)
     try:
@@ -49,10 +49,10 @@ def plot_attention(
             'Run: pip install "jumok[plot]", or draw an SVG with `jumok.plots.map_files.save`.'
         ) from error
     axes = pyplot.gca() if ax is None else ax
-    weights, queries, keys = grid.weights, grid.queries, grid.keys
+    queries, keys = grid.queries, grid.keys
     characters = {char for label in (*queries, *keys) for char in label if char.isprintable()}
     families = _families(characters)
-    axes.imshow(weights, cmap="gray", vmin=0, vmax=max(1.0, float(weights.max(initial=1.0))), aspect="auto")
+    axes.imshow(grid.weights, cmap="gray", vmin=0, vmax=grid.max_weight, aspect="auto")
     axes.xaxis.tick_top()
     axes.set_xticks(
         range(len(keys)), keys, rotation=45, ha="left", rotation_mode="anchor", fontfamily=families
@@ -66,7 +66,7 @@ def _families(characters: set[str]) -> list[str]:
     """Return the configured font families, and one more family if they lack some of the characters.
 
     The shipped font and then `SYSTEM_FONTS` are tried, and the first font that has all missing characters is
-    added. If none of these fonts has all of them, a warning is given and the shipped font is added.
+    added. If no single font has all missing characters, the shipped font is added, with a warning.
     """
     from matplotlib import rcParams  # optional
 
@@ -81,9 +81,9 @@ def _families(characters: set[str]) -> list[str]:
     missing = _missing(missing, [fonts.FAMILY])
     warnings.warn(
         f"None of the fonts that were tried ({', '.join(families)}, {fonts.FAMILY} and fonts for Chinese, "
-        f"Japanese and Korean) has all of {''.join(sorted(missing)[:10])}; missing characters show as boxes. "
-        "Install a font of that script (for most scripts there is a Noto font) and set "
-        "matplotlib.rcParams['font.family'] to it.",
+        "Japanese and Korean) has every character of the labels; these show as boxes: "
+        f"{''.join(sorted(missing)[:10])}{' …' if len(missing) > 10 else ''}. Install a font of their script "
+        "(for most scripts there is a Noto font) and set matplotlib.rcParams['font.family'] to it.",
         stacklevel=3,
     )
     return [*families, fonts.FAMILY]

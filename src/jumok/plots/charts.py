@@ -1,7 +1,7 @@
 """Two charts as inline SVG: lines, and groups of bars.
 
-Colours are classes of the page's style sheet (`series-0`, …), so that a chart follows the page's light or
-dark theme. Every point and bar has its numbers in a tooltip.
+Colours are classes (`series-0`, …) of the style sheet of the page that contains the chart, so that the chart
+follows the light or dark theme of the page. Every point and bar has its numbers in a tooltip.
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ class _Axis:
 
 
 def line_chart(series: Sequence[Series], *, title: str, x_label: str) -> str:
-    """Draw one line per series; `x_label` names the horizontal axis."""
+    """Draw one line per series. `x_label` names the horizontal axis, which begins at 0."""
     points = [point for entry in series for point in entry.points]
     x_ticks = _ticks(0.0, max((x for x, _ in points), default=1.0))
     y_ticks = _ticks(min((y for _, y in points), default=0.0), max((y for _, y in points), default=1.0))
     horizontal = _Axis(x_ticks[0], x_ticks[-1], LEFT, WIDTH - RIGHT)
     vertical = _Axis(y_ticks[0], y_ticks[-1], HEIGHT - BOTTOM, TOP)
     label_y = HEIGHT - BOTTOM + 16
-    lines = [
+    elements = [
         *_vertical_axis(vertical, y_ticks),
         *(_text(_number(tick), horizontal.pixel(tick), label_y, "middle") for tick in x_ticks),
     ]
-    lines.append(_text(x_label, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "middle"))
+    elements.append(_text(x_label, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "middle"))
     for series_index, entry in enumerate(series):
-        lines.extend(_line(entry, series_index, horizontal, vertical))
-    return _document(lines, title, series)
+        elements.extend(_line(entry, series_index, horizontal, vertical))
+    return _document(elements, title, series)
 
 
 def bar_chart(series: Sequence[Series], labels: Sequence[str], *, title: str) -> str:
-    """Draw one group of bars per label, with one bar per series."""
+    """Draw one group of bars per label, with one bar per series. No value is below 0."""
     y_ticks = _ticks(0.0, max((y for entry in series for _, y in entry.points), default=1.0))
     vertical = _Axis(y_ticks[0], y_ticks[-1], HEIGHT - BOTTOM, TOP)
     group_width = (WIDTH - LEFT - RIGHT) / max(len(labels), 1)
     bar_width = 0.8 * group_width / max(len(series), 1)
     middles = [LEFT + (index + 0.5) * group_width for index in range(len(labels))]
     label_y = HEIGHT - BOTTOM + 16
-    lines = [
+    elements = [
         *_vertical_axis(vertical, y_ticks),
         *(_text(label, middle, label_y, "middle") for label, middle in zip(labels, middles, strict=True)),
     ]
@@ -78,15 +78,16 @@ def bar_chart(series: Sequence[Series], labels: Sequence[str], *, title: str) ->
             x, y = LEFT + (index + 0.1) * group_width + series_index * bar_width, vertical.pixel(value)
             height = HEIGHT - BOTTOM - y
             tip = escape(f"{printable(entry.name)}, {labels[int(index)]}: {value:.1f}")
-            lines.append(
+            elements.append(
                 f'<rect class="bar series-{series_index % NUM_COLOURS}" x="{x:.1f}" y="{y:.1f}" '
                 f'width="{max(bar_width - 1, 1):.1f}" height="{height:.1f}"><title>{tip}</title></rect>'
             )
-    return _document(lines, title, series)
+    return _document(elements, title, series)
 
 
 def _line(series: Series, series_index: int, horizontal: _Axis, vertical: _Axis) -> Iterator[str]:
     colour = f"series-{series_index % NUM_COLOURS}"
+    # After the last colour, colours repeat, and lines are dashed.
     dashes = "" if series_index < NUM_COLOURS else ' stroke-dasharray="5 3"'
     pixels = [(horizontal.pixel(x), vertical.pixel(y)) for x, y in series.points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in pixels)
@@ -106,7 +107,7 @@ def _vertical_axis(vertical: _Axis, ticks: Sequence[float]) -> Iterator[str]:
         yield _text(_number(tick), LEFT - 6, y + 4, "end")
 
 
-def _document(lines: Sequence[str], title: str, series: Sequence[Series]) -> str:
+def _document(elements: Sequence[str], title: str, series: Sequence[Series]) -> str:
     """Return the chart as an SVG element. The legend below the chart has as many lines as it needs."""
     legend, x, y = [], float(LEFT), float(HEIGHT + 12)
     for series_index, entry in enumerate(series):
@@ -125,7 +126,7 @@ def _document(lines: Sequence[str], title: str, series: Sequence[Series]) -> str
         f'<svg class="chart" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" role="img" '
         f'font-size="{FONT_SIZE}">'
     )
-    return "\n".join([opening, f"<title>{escape(title)}</title>", *lines, *legend, "</svg>"])
+    return "\n".join([opening, f"<title>{escape(title)}</title>", *elements, *legend, "</svg>"])
 
 
 def _text(text: str, x: float, y: float, anchor: str) -> str:

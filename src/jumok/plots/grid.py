@@ -1,4 +1,4 @@
-"""An attention map reduced to the one matrix that a picture shows."""
+"""An attention map reduced to one matrix, which a drawing shows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Grid:
     """One row per query (target word), one column per key (source word).
 
-    There may be no row: a model that has hardly learnt anything may produce an empty translation.
+    There may be no row: a model that has hardly learnt anything may write an empty translation.
     """
 
     weights: NDArray[np.float64]  # (query, key)
@@ -37,7 +37,7 @@ class Grid:
 
 
 def map_weights(attention: AttentionMap) -> NDArray[Any]:
-    """Return the weights as (layer, head, query, key), checked against the labels."""
+    """Return the weights as (layer, head, query, key). Raise if they do not fit the words."""
     weights = np.asarray(attention.weights)
     if weights.ndim == 2:
         weights = weights[None, None]
@@ -66,7 +66,10 @@ def flat_grid(attention: AttentionMap, *, layer: int | None = None, head: int | 
 
 
 def _choose(weights: NDArray[np.float64], index: int | None, axis: str) -> tuple[NDArray[np.float64], str]:
-    """Return one entry of the first axis, or its mean, and a description of the choice."""
+    """Return one entry of the first axis, or the mean over this axis, and a text that names the choice.
+
+    The text is "" if the axis has one entry.
+    """
     count = weights.shape[0]
     if index is None:
         return weights.mean(axis=0), "" if count == 1 else f"mean of {count} {axis}s"

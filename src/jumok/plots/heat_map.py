@@ -1,8 +1,9 @@
 """The alignment map of a translation as an SVG, after Bahdanau, Cho & Bengio 2015, figure 3.
 
-Source words are along the top, target words down the side; black is 0 and white is 1. The picture has its own
-background, so it looks the same on a light and on a dark page. It has no style sheet, script or id, so
-several fit into one page; and the same map always gives the same bytes.
+Source words are along the top, target words down the side. 0 is almost black; white is 1, or the largest
+weight if that is more. The drawing has its own background, so that it looks the same on a light and on a dark
+page. It has no style sheet, script or id, so that one page can contain several. The same map always gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class _Picture:
         yield "</g>"
 
     def _cells(self) -> Iterator[str]:
-        """Yield the cells. A cell is one pixel smaller than its pitch, and the gaps are the grid lines."""
+        """Yield the cells. A rectangle is one pixel smaller than `cell`, and the gaps are the grid lines."""
         across, down = len(self.grid.keys) * self.cell, len(self.grid.queries) * self.cell
         yield (
             f'<rect x="{self.left - 1}" y="{self.top - 1}" width="{across + 1}" height="{down + 1}" '
@@ -198,7 +199,7 @@ class _Picture:
 
 
 def _cell_size(words: int) -> int:
-    """Return 40 pixels for up to 12 words, 23 for 30, 18 for 60."""
+    """Return the value of `_Picture.cell`: 40 pixels for up to 12 words, 23 for 30, 18 for 60."""
     return max(16, min(40, round(12 + 340 / max(words, 1))))
 
 
@@ -230,7 +231,7 @@ def _text_lines(lines: list[str], *, y: int, size: int, attributes: str) -> Iter
 
 
 def _shade(weight: float, max_weight: float) -> str:
-    """Return black for 0 and below, white for `max_weight`, and another colour for NaN."""
+    """Return almost black for 0 and below, white for `max_weight`, and a colour that is not grey for NaN."""
     if math.isnan(weight):
         return NOT_A_NUMBER
     share = min(1.0, max(0.0, weight / max_weight))
@@ -244,7 +245,7 @@ def _ring(x: int, y: int, size: int, *, sure: bool) -> str:
 
 
 def _ring_names(links: Alignment | None) -> list[tuple[str, bool]]:
-    """Return the legend's entries: only the kinds of link that occur."""
+    """Return the name of each kind of link that occurs, and whether links of this kind are sure."""
     if links is None:
         return []
     names = [("link", True)] if links.sure else []
@@ -256,11 +257,12 @@ def _ring_name_width(name: str) -> int:
 
 
 def _legend_width(links: Alignment | None) -> int:
+    """Return the width of what `_legend` draws."""
     return (
         12 + SWATCH_WIDTH * NUM_SWATCHES + 46 + sum(_ring_name_width(name) for name, _ in _ring_names(links))
     )
 
 
 def _number(value: float) -> str:
-    """Format `12` or `12.3`: short, and not affected by rounding errors."""
+    """Format a number as `12` or `12.3`: short, and the same on machines that round differently."""
     return f"{value:.1f}".removesuffix(".0")

@@ -64,7 +64,7 @@ def to_json(attention: AttentionMap, *, title: str = "", links: Alignment | None
     """Return the map as JSON: site, keys (source words), queries (target words), rounded weights, facts.
 
     Weights are nested as (layer, head, query, key). JSON has no NaN: such a weight becomes null. Word links
-    are stored under `alignment`, as `0-0 1-2`.
+    are stored under `alignment` in the Pharaoh format, for example `0-0 1?2`, where 1?2 is only possible.
     """
     document = {
         **({"title": title} if title else {}),
@@ -79,12 +79,12 @@ def to_json(attention: AttentionMap, *, title: str = "", links: Alignment | None
 
 
 def from_json(text: str) -> AttentionMap:
-    """Return the map that `to_json` wrote."""
+    """Return the map that `to_json` wrote, without its title and its word links."""
     try:
         document = json.loads(text)
         queries, keys = tuple(map(str, document["queries"])), tuple(map(str, document["keys"]))
         weights = np.array(document["weights"], dtype=np.float32)
-        if not queries:  # nested lists lose the number of keys if there are no rows
+        if not queries:  # without rows, nested lists do not say how many keys there are
             weights = weights.reshape(*weights.shape[:2], 0, len(keys))
         attention = AttentionMap(
             site=str(document["site"]),

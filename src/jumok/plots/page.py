@@ -1,9 +1,10 @@
 """The page that shows attention: one self-contained HTML file, which can be mailed.
 
 `page.html` and `engine.js` are built from `web/` and stored ready to use. `engine.js` runs a model in the
-browser, and is embedded in live files only. Data are embedded as JSON or base64, which a browser does not
-execute. The content security policy in the page allows only the page's own script and style. A page that a
-server delivers may send requests to that server; a page in a file may not send any requests.
+browser, and is embedded only in live files, which contain a model. Data are embedded as JSON or base64, which
+a browser does not execute. The content security policy in the page allows only the page's own script and
+style, and in a live file also the worker in which the engine runs. A page that a server delivers may send
+requests to that server; a page in a file may not send any requests.
 
 If the environment has JUMOK_DOCS, the address of the documentation as `make docs` builds it, the panels and
 terms of the page link to it.
@@ -43,7 +44,10 @@ def served_page(data: dict[str, Any]) -> str:
 
 
 def live_file_page(data: dict[str, Any], *, model: str, weights: str) -> str:
-    """Return the page with a model that runs in it: `model` is its description as JSON, `weights` base64."""
+    """Return the page with a model that runs in the page.
+
+    `model` is the description of the model as JSON, and `weights` are its weights in base64.
+    """
     elements = (
         _data_element(_with_docs(data)),
         f'<script type="application/json" id="jumok-model">{_escape(model)}</script>',
@@ -59,7 +63,8 @@ def docs_address() -> str:
     if address and not address.startswith(DOCS_SCHEMES):
         raise DataError(
             f"{DOCS_VARIABLE} is the address of the documentation and begins with "
-            f"{', '.join(DOCS_SCHEMES)}. Received: {address}. For a folder: file:// and its whole path."
+            f"{', '.join(DOCS_SCHEMES[:-1])} or {DOCS_SCHEMES[-1]}. Received: {address}. "
+            "For a folder: file:// and its whole path."
         )
     return address.rstrip("/") + "/" if address else ""
 

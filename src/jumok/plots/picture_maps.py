@@ -1,9 +1,9 @@
 """Attention over a picture: one copy of the picture per word, bright where the model looks.
 
 After Xu et al. 2015, "Show, attend and tell", figure 2. Each copy is darkened patch by patch: the patch with
-the greatest weight stays as it is and has an outline, a patch without weight is almost black. Every word has
-a scale of its own: on a common scale, a word that attends to one patch would leave the maps of all other
-words almost black.
+the greatest weight stays as it is and has an outline, and a patch whose weight is 0 is almost black. Every
+word has a scale of its own: on a common scale, a word that attends to one patch would leave the maps of all
+other words almost black.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def draw_picture_maps(
 
 
 def draw_picture_text(attention: AttentionMap, grid: PatchGrid) -> str:
-    """Return the maps as blocks of characters, side by side. Each query has a block.
+    """Return the maps as blocks of characters, side by side, one block per query.
 
     A patch is two columns of the terminal wide.
     """
@@ -72,8 +72,8 @@ def draw_picture_text(attention: AttentionMap, grid: PatchGrid) -> str:
             map_rows = ("".join(_shade(share) * 2 for share in maps[i][row]) for i in group)
             lines.append("".join(_pad(map_row, width) for map_row in map_rows).rstrip())
         lines.append("")
-    steps = "  ".join(f"{shade} ≥ {minimum:.0%}" for minimum, shade in reversed(_SHADES))
-    return "\n".join([*lines, f"{steps} of each word's greatest weight"]) + "\n"
+    legend = "  ".join(f"{shade} ≥ {minimum:.0%}" for minimum, shade in reversed(_SHADES))
+    return "\n".join([*lines, f"{legend} of each word's greatest weight"]) + "\n"
 
 
 def _maps(attention: AttentionMap, grid: PatchGrid) -> NDArray[np.float64]:
@@ -94,6 +94,8 @@ def _maps(attention: AttentionMap, grid: PatchGrid) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class _Drawing:
+    """The contents of the drawing; `lines` lays them out and yields the SVG."""
+
     maps: NDArray[np.float64]  # (query, row, column)
     labels: list[str]
     grid: PatchGrid
@@ -145,6 +147,7 @@ class _Drawing:
         )
 
     def _shadow(self, shares: NDArray[np.float64], label: str, x: int, y: int) -> Iterator[str]:
+        """Yield a dark rectangle over each patch, and the outline of the patch with the greatest weight."""
         across, down = PANEL / self.grid.columns, PANEL / self.grid.rows
         best = np.unravel_index(int(shares.argmax()), shares.shape)
         yield '<g fill="#000" shape-rendering="crispEdges">'

@@ -1,6 +1,7 @@
 """An attention map in a terminal, drawn with block characters.
 
-Source words form a staircase, so that each can have any length:
+Source words form a staircase, so that each word can have any length, although a column of the map is two
+characters wide:
 
            I
            │ go
@@ -43,5 +44,5 @@ def _shade(share: float) -> str:
 
 
 def _legend(max_weight: float, layer_and_head: str) -> str:
-    steps = "  ".join(f"{shade} ≥ {minimum * max_weight:.3g}" for minimum, shade in reversed(_SHADES))
-    return f"{steps}   ({layer_and_head})" if layer_and_head else steps
+    scale = "  ".join(f"{shade} ≥ {minimum * max_weight:.3g}" for minimum, shade in reversed(_SHADES))
+    return f"{scale}   ({layer_and_head})" if layer_and_head else scale

@@ -1,7 +1,8 @@
 """Estimated text widths without a font, and text without control characters.
 
-Widths are estimates on the wide side: a label with space around it is readable, a label that is cut is not.
-They hold for DejaVu Sans, the widest of the usual fallback fonts; Noto Sans takes about four fifths of them.
+Estimates are rather too wide than too narrow: a label with space around it is readable, a label that is cut
+is not. They are made for DejaVu Sans, the widest of the usual fallback fonts. In Noto Sans, a text takes
+about four fifths of its estimate.
 """
 
 from __future__ import annotations
@@ -20,21 +21,22 @@ _BROAD = frozenset("mwMWQOGD@%—…œæŒÆ™ЖМШЩЮжмшщю")
 
 _EMOJI_SELECTOR = "\ufe0f"
 _JOINER = "\u200d"
-# These would reverse the rest of a terminal line.
+# These could change the order of the characters in the rest of a terminal line.
 _BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def printable(text: str) -> str:
-    """Return the text with � for control characters, line breaks and bidirectional controls.
+    """Return the text with � for control characters, line breaks, bidirectional controls and lone surrogates.
 
-    XML cannot hold most control characters even when escaped, and a terminal would execute them.
+    XML cannot contain lone surrogates, nor most control characters, even if they are escaped. A terminal
+    would execute control characters.
     """
     return "".join(_printable_character(character) for character in text)
 
 
 def _printable_character(character: str) -> str:
     category = unicodedata.category(character)
-    not_a_character = ord(character) & 0xFFFE == 0xFFFE
+    not_a_character = ord(character) & 0xFFFE == 0xFFFE  # U+FFFE and U+FFFF, in every plane of Unicode
     is_control = category in {"Cc", "Cs", "Zl", "Zp"} or character in _BIDI_CONTROLS
     return "\ufffd" if is_control or not_a_character else character
 
@@ -53,7 +55,7 @@ def width_in_ems(text: str) -> float:
 
 
 def wrap(text: str, limit: float) -> list[str]:
-    """Break a text at spaces into lines of at most `limit` ems; a longer word gets its own line."""
+    """Break a text at spaces into lines of at most `limit` ems. A wider word gets a line of its own."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -89,7 +91,7 @@ def _is_skin_tone(character: str) -> bool:
 
 
 def _glyph_ems(character: str, wide: bool) -> float:
-    if wide:
+    if wide:  # symbols are emoji; the others are Hangul, Han and kana
         return 1.3 if unicodedata.category(character)[0] == "S" else 1.0
     if character in _NARROW:
         return 0.36

@@ -8,17 +8,17 @@
     bahdanau.run_decoder         all steps, gradients by hand           `AttendBefore` in models/recurrent.py,
                                                                         one attention and one cell per step
 
-The function in the first column decides whether the kernel or the twin runs. The exception is
-`bahdanau.run_decoder`: there, `AttendBefore.forward` decides. In some cases the twin runs on the CPU too:
+`draw_mask`, `run_layer` and `encode_layer` decide whether the kernel or the twin runs. For
+`bahdanau.run_decoder`, `AttendBefore.forward` decides. `sequence_loss` always runs its kernel: the twin,
+`plain_sequence_loss`, is only for tests. In some cases the twin runs on the CPU too:
 
 - `draw_mask`: outside `seed_dropout`.
 - The three recurrent kernels: with autocast, and without gradients, because these kernels only make the
   backward pass faster.
 - `run_layer`: also over a single step.
-- `run_decoder`: also if another mechanism attends, and if weights are collected or edited.
+- `run_decoder`: also if neither `Additive` nor `LuongConcat` attends, and if weights are collected or edited.
 
 Tests compare the results and the gradients of every kernel except `draw_mask` with those of its twin. Masks
-are random, so for `draw_mask` the tests check the share of zeros and the scale. The twin of the loss,
-`plain_sequence_loss`, is only for tests. Tests run the code for accelerators on a simulated device
-(tests/device).
+are random, so for `draw_mask` the tests check the share of zeros and the scale. Tests run the code for
+accelerators on a simulated device (tests/device).
 """

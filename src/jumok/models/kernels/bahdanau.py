@@ -1,4 +1,4 @@
-"""Bahdanau's decoder over whole sentences in training, with gradients by hand.
+"""Bahdanau's decoder over whole sentences in training, with hand-written gradients.
 
 The decoder attends before each step. With K the projected keys, H the values, s' the state before the step,
 q = s' W_q, and ∂x the gradient of the loss with respect to x:
@@ -10,7 +10,7 @@ q = s' W_q, and ∂x the gradient of the loss with respect to x:
 
 The hidden layer h of a step is by far the largest tensor here. The hidden layers of all steps do not fit into
 the processor's cache, so they are not stored, and the backward pass computes them again, one step at a time.
-Buffers are allocated before the loop over steps.
+The largest buffers are allocated before the loop over steps.
 
 The plain twin is `AttendBefore` in models/recurrent.py, which uses torch's operations.
 """
@@ -47,7 +47,7 @@ class _AttentionInputs(NamedTuple):
 class _LayerWeights(NamedTuple):
     """The weights of a decoder layer. The recurrent weight of the top layer begins with W_q."""
 
-    input_weight: Tensor  # (context or state of the layer below, gates · width)
+    input_weight: Tensor  # (width of the context or of the layer below, gates · width)
     input_bias: Tensor | None  # None for the first layer, whose bias is part of the token inputs
     recurrent_weight: Tensor  # (width, gates · width); for the top layer (width, units + gates · width)
     recurrent_bias: Tensor
@@ -57,7 +57,8 @@ class _LayerWeights(NamedTuple):
 class _DecoderInputs(NamedTuple):
     """All tensors of one pass. The backward pass returns their gradients in the same structure."""
 
-    token_inputs: Tensor  # (step, row, gates · width): embedded tokens times the first layer's weight
+    # (step, row, gates · width): embedded tokens times the first layer's weight, plus its bias
+    token_inputs: Tensor
     attention: _AttentionInputs
     layers: tuple[_LayerWeights, ...]
     initial: tuple[LayerState, ...]  # per layer, tensors (row, width)
@@ -190,7 +191,7 @@ class _DecoderForward:
         self.contexts = token_inputs.new_empty(steps, rows, 1, width)
         self._weights_at, self._contexts_at = self.weights.unbind(0), self.contexts.unbind(0)
         self._context_rows_at = self.contexts[:, :, 0].unbind(0)
-        self._queries_at = self.activations[-1].recurrent[..., None, :units].unbind(0)
+        self._queries_at = self.activations[-1].state_products[..., None, :units].unbind(0)
         self._hidden = torch.empty_like(attention.keys)
         self._scores = token_inputs.new_empty(rows, 1, keys)
         self._flat_hidden, self._flat_scores = self._hidden.view(-1, units), self._scores.view(-1)
@@ -205,7 +206,7 @@ class _DecoderForward:
                     layer.recurrent_bias,
                     activations.state_at[time],
                     layer.recurrent_weight,
-                    out=activations.recurrent_at[time],
+                    out=activations.state_products_at[time],
                 )
             self._attend(time)
             torch.addmm(
@@ -249,7 +250,8 @@ class _DecoderBackward:
         self._input_weights_transposed = [layer.input_weight.t().contiguous() for layer in inputs.layers]
         self._grad_states_at = grad_outputs.states.unbind(0)
         self._grad_contexts_at = grad_outputs.contexts.unbind(0)
-        self._carried = [  # per layer: the gradient of the state, from the step after
+        # Per layer: the gradient of the state after a step, as far as it comes from the next step.
+        self._carried = [
             layer_activations.begin_backward(last)
             for layer_activations, last in zip(activations, grad_outputs.last, strict=True)
         ]
@@ -259,22 +261,23 @@ class _DecoderBackward:
             direct_gradients = self._backward_layers(time)
             torch.addmm(
                 self._grad_contexts_at[time],
-                self._gate_gradients[0].inputs_at[time],
+                self._gate_gradients[0].grad_inputs_at[time],
                 self._input_weights_transposed[0],
                 out=self._attention.grad_contexts_at[time],
             )
             self._attention.step(time)
             self._carried = [
-                add_product(direct_gradient, gate_gradients.recurrent_at[time], weight)
+                add_product(direct_gradient, gate_gradients.grad_products_at[time], weight)
                 for direct_gradient, gate_gradients, weight in zip(
                     direct_gradients, self._gate_gradients, self._recurrent_weights_transposed, strict=True
                 )
             ]
 
     def _backward_layers(self, time: int) -> list[Tensor | None]:
-        """Step back through the cells, top layer first.
+        """Step back through the cells of one step, top layer first.
 
-        Return, for each layer, the part of ∂s' that does not pass through the recurrent weight, or None.
+        Return, for each layer, the part of ∂s' that does not pass through the recurrent weight. None stands
+        for 0.
         """
         gradient = self._grad_states_at[time]
         direct_gradients: list[Tensor | None] = [None] * len(self._layers)
@@ -284,12 +287,15 @@ class _DecoderBackward:
                 time, gradient + self._carried[index], gate_gradients.blocks_at[time]
             )
             if index:
-                gradient = gate_gradients.inputs_at[time] @ self._input_weights_transposed[index]
+                gradient = gate_gradients.grad_inputs_at[time] @ self._input_weights_transposed[index]
                 gradient = gradient if factors is None else gradient.mul_(factors[time])
         return direct_gradients
 
     def gradients(self, contexts: Tensor) -> _DecoderInputs:
-        """Return the gradients of all inputs. Call this after `run`."""
+        """Return the gradients of all inputs. Call this after `run`.
+
+        `contexts` (step, row, width) are those of the forward pass.
+        """
         layers, layer_inputs = [], contexts
         for layer, activations, gate_gradients in zip(
             self._layers, self._activations, self._gate_gradients, strict=True
@@ -303,7 +309,7 @@ class _DecoderBackward:
             for state, activations in zip(self._carried, self._activations, strict=True)
         )
         return _DecoderInputs(
-            self._gate_gradients[0].inputs, self._attention.gradients(), tuple(layers), initial
+            self._gate_gradients[0].grad_inputs, self._attention.gradients(), tuple(layers), initial
         )
 
 
@@ -314,7 +320,7 @@ def _weight_gradients(
 
     The dropout factors have no gradient.
     """
-    grad_x, grad_u = gate_gradients.inputs.flatten(0, 1), gate_gradients.recurrent.flatten(0, 1)
+    grad_x, grad_u = gate_gradients.grad_inputs.flatten(0, 1), gate_gradients.grad_products.flatten(0, 1)
     return _LayerWeights(
         inputs.flatten(0, 1).t() @ grad_x,
         None if layer.input_bias is None else grad_x.sum(dim=0),
@@ -339,7 +345,7 @@ class _AttentionBackward:
         self._attention = attention
         self._weights = weights  # (step, row, 1, key)
         self._weights_at = weights.unbind(0)
-        self._queries_at = top.recurrent[..., None, :units].unbind(0)
+        self._queries_at = top.state_products[..., None, :units].unbind(0)
         self._grad_queries_at = gate_gradients.all[..., None, :units].unbind(0)
         self._grad_scores = torch.empty_like(weights)  # β
         self._grad_scores_at = self._grad_scores.unbind(0)
@@ -352,11 +358,11 @@ class _AttentionBackward:
         self._minus_score_vector = -attention.score_vector
         self._hidden = torch.empty_like(attention.keys)
         self._hidden_by_unit = self._hidden.view(-1, units).t()  # (units, row · key)
-        self._beta_squares = torch.zeros_like(attention.keys)  # Σₜ β h²
+        self._beta_times_hidden_squared = torch.zeros_like(attention.keys)  # Σₜ β h²
         self._grad_score_vector = torch.zeros_like(attention.score_vector)
 
     def step(self, time: int) -> None:
-        """Compute ∂q of the step `time` from ∂c."""
+        """Compute ∂q of the step `time` from ∂c, and add to the sums for ∂K and ∂v."""
         weights = self._weights_at[time]
         grad_weights = torch.bmm(self._grad_context_rows_at[time], self._values_transposed).mul_(weights)
         grad_scores = torch.addcmul(
@@ -368,8 +374,8 @@ class _AttentionBackward:
         )
         hidden = torch.add(self._attention.keys, self._queries_at[time], out=self._hidden).tanh_()
         self._grad_score_vector.addmv_(self._hidden_by_unit, self._flat_grad_scores_at[time])
-        hidden.mul_(hidden)
-        self._beta_squares.addcmul_(hidden, self._grad_score_columns_at[time])
+        hidden.mul_(hidden)  # from here on h²
+        self._beta_times_hidden_squared.addcmul_(hidden, self._grad_score_columns_at[time])
         torch.mul(torch.bmm(grad_scores, hidden), self._minus_score_vector, out=self._grad_queries_at[time])
 
     def gradients(self) -> _AttentionInputs:
@@ -377,8 +383,8 @@ class _AttentionBackward:
 
         Call this after the last step. The mask has no gradient.
         """
-        beta = self._grad_scores.sum(dim=0).transpose(1, 2)
-        grad_keys = (beta - self._beta_squares).mul_(self._attention.score_vector)
+        beta = self._grad_scores.sum(dim=0).transpose(1, 2)  # Σₜ β, (row, key, 1)
+        grad_keys = (beta - self._beta_times_hidden_squared).mul_(self._attention.score_vector)
         weights = self._weights[:, :, 0].permute(1, 2, 0)
         grad_values = torch.bmm(weights, self._grad_contexts.transpose(0, 1))
         return _AttentionInputs(grad_keys, grad_values, None, self._grad_score_vector)

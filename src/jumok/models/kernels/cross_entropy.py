@@ -11,7 +11,8 @@ fit into the cache. The forward pass computes the scores of a chunk, turns them 
 for the gradients of h, W and b, and discards them. This covers the term p of ∂loss/∂z. The term (1 - ε) 1_y
 needs one row of W per token, and the term ε/V is the same for every token.
 
-With autocast, products have the type of autocast. Scores, sums and gradients are in single precision.
+With autocast, the products over a chunk have the type of autocast. Everything else has the type of the
+weights.
 """
 
 from __future__ import annotations
@@ -43,16 +44,18 @@ class LossSum:
 
     total: Tensor  # () differentiable: the smoothed loss
     nll: Tensor  # () detached: the negative log-likelihood without smoothing, for perplexity
-    tokens: int
-    correct: Tensor  # () detached: tokens whose label has the largest score
+    tokens: int  # how many
+    correct: Tensor  # () detached: how many tokens have a label whose score is the largest
 
 
 def sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
     """Return the loss of states (batch, target, width) whose next tokens are `labels` (batch, target).
 
-    The label PAD is ignored. `total` is differentiable once. Pass the labels on the CPU: the positions of PAD
-    are computed there, without waiting for the device of the states. The labels are then moved to that
-    device.
+    The label PAD is ignored. `total` can be differentiated, but its gradients cannot. Pass the labels on the
+    CPU: the positions of PAD are computed there, without waiting for the device of the states. The labels are
+    then moved to that device.
+
+    The kernel runs on every device. Its plain twin, `plain_sequence_loss`, is only for tests.
     """
     return fused_sequence_loss(states, labels, output, smoothing=smoothing)
 
@@ -70,7 +73,10 @@ def fused_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, 
 
 
 def plain_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
-    """Compute the same sums with torch's cross-entropy. All scores are in memory."""
+    """Compute the same sums with torch's cross-entropy. All scores are in memory at once.
+
+    If several scores are the largest, `correct` may be lower here.
+    """
     labels = labels.to(states.device)
     not_padding = labels != PAD
     scores, labels = output(states[not_padding]), labels[not_padding]  # (token, vocabulary), (token,)
@@ -83,7 +89,7 @@ def plain_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, 
 
 @dataclass(frozen=True, slots=True)
 class _Gradients:
-    """The gradients of `total` with respect to states, weight and bias. None if a gradient is not needed."""
+    """The gradients of `total` with respect to states, weight and bias. None: this gradient is not needed."""
 
     states: Tensor | None
     weight: Tensor | None
@@ -140,7 +146,7 @@ def _process_chunks(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return log Σ exp z, the z of the label and the largest z of each token.
 
-    Add the term p to the gradients. `dtype` is the type of the products.
+    Write the term p into the gradients. `dtype` is the type of the products.
     """
     cast_weight = weight.to(dtype)
     log_sum, label_score, best = (states.new_empty(len(states)) for _ in range(3))  # (token,) each
@@ -195,6 +201,6 @@ def _subtract_labels(
 
 
 def _mean_score(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """The mean score over the vocabulary, (token,): the product with the mean row of `weight`."""
+    """Return the mean score over the vocabulary, (token,): the product with the mean row of `weight`."""
     mean = states @ weight.mean(dim=0)
     return mean if bias is None else mean + bias.mean()

@@ -1,4 +1,4 @@
-"""When the fast kernels of this package run, and the type in which products are computed."""
+"""Where the fast kernels of this package can run, and the type in which products are computed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def on_cpu(tensor: Tensor) -> bool:
 
 
 def runs_fast_kernels(tensor: Tensor) -> bool:
-    """Whether the kernels with gradients by hand run on this tensor. If not, their plain twins run.
+    """Whether the kernels with hand-written gradients can run on this tensor. If not, their plain twins run.
 
-    The kernels run only on the CPU and without autocast. Autocast would change the type of only some of their
-    products.
+    The kernels run only on the CPU and without autocast, which would change the type of some of their
+    products but not of others. Callers also require that gradients are enabled.
     """
     return on_cpu(tensor) and not torch.is_autocast_enabled("cpu")
 

@@ -1,12 +1,12 @@
-"""Dropout whose masks are a pure function of (seed, step, rank, number of masks drawn before).
+"""Dropout whose masks follow from the seed, the step, the rank, and the masks drawn before in the step.
 
     y = x · m / (1 - p),   m ~ Bernoulli(1 - p)                  Srivastava et al. 2014
 
 Drawing a mask with torch's `bernoulli_` takes longer than the matrix product before it. On the CPU, bytes of
 numpy's SFC64 generator are compared with a threshold instead, which is at least ten times faster. Therefore p
 is rounded to a multiple of 1/256, also in the scale 1 / (1 - p). For the backward pass only the mask is
-saved, one byte per activation. On other devices, masks are drawn with torch's generator. Training seeds this
-generator with (seed, step, rank) before each update.
+saved, one byte per activation. On other devices, masks are drawn with torch's generator of the device.
+`seed_step` of `training/loop/update.py` seeds this generator with (seed, step, rank).
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _generator: ContextVar[numpy.random.SFC64 | None] = ContextVar("_generator", def
 
 @contextmanager
 def seed_dropout(seed: int, step: int, rank: int = 0) -> Iterator[None]:
-    """Seed the masks on the CPU for this block. They depend only on seed, step, rank and their order.
+    """Seed the masks on the CPU for this block.
 
-    If updates are divided into shares, `rank` is the index of the share.
+    A mask depends only on seed, step, rank, its shape, and the shapes of the masks before it in the block. If
+    updates are divided into shares, `rank` is the index of the share.
     """
     entropy = numpy.random.SeedSequence([seed, step, rank] if rank else [seed, step])
     token = _generator.set(numpy.random.SFC64(entropy))
@@ -46,7 +47,7 @@ def seed_dropout(seed: int, step: int, rank: int = 0) -> Iterator[None]:
 class Dropout(nn.Module):
     """In training, sets each activation to 0 with this probability and scales up the others.
 
-    Outside `seed_dropout` the masks come from torch's default generator.
+    On other devices than the CPU, and outside `seed_dropout`, the masks come from torch's default generator.
     """
 
     def __init__(self, probability: float) -> None:
@@ -84,7 +85,7 @@ def draw_mask(like: Tensor, probability: float) -> tuple[Tensor, float]:
 
 
 def byte_mask(like: Tensor, probability: float, generator: numpy.random.SFC64) -> tuple[Tensor, float]:
-    """Draw the mask from random bytes, with `probability` rounded to a multiple of 1/256."""
+    """Draw the mask from random bytes, with `probability` rounded to 1/256, 2/256, … or 255/256."""
     threshold = min(max(round(probability * 256), 1), 255)
     draws = generator.random_raw(-(-like.numel() // 8)).view(numpy.uint8)[: like.numel()]
     mask = numpy.greater_equal(draws, threshold).view(numpy.uint8)

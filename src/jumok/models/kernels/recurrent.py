@@ -1,4 +1,4 @@
-"""Recurrent layers over whole sequences in training, with gradients by hand.
+"""Recurrent layers over whole sequences in training, with hand-written gradients.
 
 A step of a recurrent network waits for the step before it, so all other work is moved out of the loop. In the
 forward pass, the inputs of all steps are multiplied by their weights in one product before the loop. In the
@@ -50,8 +50,9 @@ def encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Te
 
     The lengths must be on the CPU, even if the inputs are not, because torch's packed sequences need this.
 
-    Return the states (row, step, width) and the last state of each sentence (row, width). The last state of
-    the backward direction is its state at the first token.
+    Return the states (row, step, width) and the last state of each sentence (row, width). With two
+    directions, both are joined along the width, and the last state of the backward direction is its state at
+    the first token.
     """
     fast = torch.is_grad_enabled() and runs_fast_kernels(inputs)
     return (fast_encode_layer if fast else plain_encode_layer)(layer, inputs, lengths)
@@ -74,12 +75,13 @@ def plain_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tu
 def fast_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """Run both directions side by side, each from step 0 to the last step.
 
-    For the backward direction, the tokens of each sentence are reversed but its padding stays at the end.
+    For the backward direction, the tokens of each sentence are reversed, while padding stays at the end.
     """
     rows, steps, _ = inputs.shape
     positions = torch.arange(steps, device=inputs.device)[:, None]  # (step, 1)
     not_padding = positions < lengths  # (step, row)
     row = torch.arange(rows, device=inputs.device)
+    # For each (step, row) as one index: the index of the same row at the reversed step.
     reversal = (torch.where(not_padding, lengths - 1 - positions, positions) * rows + row).flatten()
     suffixes = ["", "_reverse"] if layer.bidirectional else [""]
     weights = [direction_weights(layer, suffix) for suffix in suffixes]
@@ -88,11 +90,11 @@ def fast_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tup
     if layer.bidirectional:
         projected[1] = _permute(projected[1], reversal)
     stacked = torch.stack([gate_inputs.view(steps, rows, -1) for gate_inputs in projected], dim=1)
-    recurrent = torch.stack([direction.recurrent_weight for direction in weights])
+    recurrent_weight = torch.stack([direction.recurrent_weight for direction in weights])
     bias = torch.stack([direction.recurrent_bias for direction in weights])[:, None]
     zeros = inputs.new_zeros(len(weights), rows, layer.hidden_size)
     initial = (zeros, zeros) if isinstance(layer, nn.LSTM) else (zeros,)
-    states, *_ = _run_directions(layer, stacked, recurrent, bias, initial)  # (step, direction, row, width)
+    states, *_ = _run_directions(layer, stacked, recurrent_weight, bias, initial)
     last = states[lengths - 1, :, row].flatten(1)
     by_direction = list(states.unbind(1))
     if layer.bidirectional:
@@ -115,22 +117,25 @@ def direction_weights(layer: nn.RNNBase, suffix: str = "") -> DirectionWeights:
     input_weight, recurrent_weight = (getattr(layer, f"weight_{name}_l0{suffix}") for name in ("ih", "hh"))
     input_bias, recurrent_bias = (getattr(layer, f"bias_{name}_l0{suffix}") for name in ("ih", "hh"))
     if isinstance(layer, nn.GRU):
-        # recurrent_cells.py stores the gradients as ∂u_n, ∂a_r, ∂a_z, ∂x_n, so that ∂u and ∂x are both
-        # contiguous; therefore the recurrent weights are ordered n, r, z here. torch has r, z, n.
+        # recurrent_cells.py stores the gradients as ∂u_n, ∂a_r, ∂a_z, ∂x_n, so that each of ∂u and ∂x is one
+        # slice. Therefore the recurrent weights are ordered n, r, z here. torch has r, z, n.
         recurrent_weight = recurrent_weight.roll(layer.hidden_size, 0)
         recurrent_bias = recurrent_bias.roll(layer.hidden_size, 0)
     return DirectionWeights(input_weight.t(), input_bias, recurrent_weight.t().contiguous(), recurrent_bias)
 
 
 def _run_directions(
-    layer: nn.RNNBase, inputs: Tensor, recurrent: Tensor, bias: Tensor, initial: LayerState
+    layer: nn.RNNBase, inputs: Tensor, recurrent_weight: Tensor, bias: Tensor, initial: LayerState
 ) -> tuple[Tensor, ...]:
     """Run the directions side by side over projected inputs (step, direction, row, gates · width).
 
-    Returns the states, then the tensors of the last state.
+    The recurrent weight is (direction, width, gates · width), and its bias (direction, 1, gates · width).
+    Returns the states (step, direction, row, width), then the tensors of the last state.
     """
     cell = ACTIVATIONS[type(layer)]
-    outputs: tuple[Tensor, ...] = _RunDirections.apply(cell, inputs, recurrent, bias, *initial)  # type: ignore[no-untyped-call]
+    outputs: tuple[Tensor, ...] = _RunDirections.apply(  # type: ignore[no-untyped-call]
+        cell, inputs, recurrent_weight, bias, *initial
+    )
     return outputs
 
 
@@ -142,36 +147,38 @@ class _RunDirections(torch.autograd.Function):
         context: Any,
         cell: type[CellActivations],
         inputs: Tensor,
-        recurrent: Tensor,
+        recurrent_weight: Tensor,
         bias: Tensor,
         *initial: Tensor,
     ) -> tuple[Tensor, ...]:
         activations = cell(initial, len(inputs), extra_columns=0)
         for time, x in enumerate(inputs.unbind(0)):
-            torch.baddbmm(bias, activations.state_at[time], recurrent, out=activations.recurrent_at[time])
+            torch.baddbmm(
+                bias, activations.state_at[time], recurrent_weight, out=activations.state_products_at[time]
+            )
             activations.step(time, x)
         context.activations = activations
-        context.save_for_backward(recurrent)
+        context.save_for_backward(recurrent_weight)
         return activations.states[1:], *activations.final_state()
 
     @staticmethod
     @once_differentiable
     def backward(context: Any, grad_states: Tensor, *grad_last: Tensor) -> tuple[Tensor | None, ...]:
-        (recurrent,) = context.saved_tensors
+        (recurrent_weight,) = context.saved_tensors
         activations: CellActivations = pop_saved(context, "activations")
-        gradients, transposed = GateGradients(activations), recurrent.transpose(1, 2).contiguous()
+        gradients = GateGradients(activations)
+        weight_transposed = recurrent_weight.transpose(1, 2).contiguous()
         carried = activations.begin_backward(grad_last)
         for time in range(len(grad_states) - 1, -1, -1):
             gradient = grad_states[time] + carried
             direct_gradient = activations.backward_step(time, gradient, gradients.blocks_at[time])
-            carried = add_product(direct_gradient, gradients.recurrent_at[time], transposed)
-        states_before = (
-            activations.states[:-1].transpose(0, 1).flatten(1, 2)
-        )  # (direction, step · row, width)
-        grad_u = gradients.recurrent.transpose(0, 1).flatten(1, 2)
-        grad_recurrent = torch.bmm(states_before.transpose(1, 2), grad_u)
+            carried = add_product(direct_gradient, gradients.grad_products_at[time], weight_transposed)
+        # Both are (direction, step · row, …).
+        states_before = activations.states[:-1].transpose(0, 1).flatten(1, 2)
+        grad_u = gradients.grad_products.transpose(0, 1).flatten(1, 2)
+        grad_weight = torch.bmm(states_before.transpose(1, 2), grad_u)
         grad_bias = grad_u.sum(dim=1, keepdim=True)
-        return None, gradients.inputs, grad_recurrent, grad_bias, carried, *activations.grad_initial_cell()
+        return None, gradients.grad_inputs, grad_weight, grad_bias, carried, *activations.grad_initial_cell()
 
 
 def pop_saved(context: Any, name: str) -> Any:

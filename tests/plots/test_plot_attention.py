@@ -51,22 +51,22 @@ def test_a_map_is_drawn_on_axes_with_its_words(ax: Axes) -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == ["나는", "집에", "간다"]
 
 
-def test_by_default_the_current_axes_are_used_and_heads_averaged(ax: Axes) -> None:
+def test_by_default_the_map_is_drawn_on_the_current_axes_and_averaged_over_layers_and_heads(ax: Axes) -> None:
     assert plot_attention(MAP) is ax
     np.testing.assert_allclose(drawn_weights(ax), WEIGHTS.mean((0, 1)), rtol=1e-6)
 
 
 def test_hangul_is_not_drawn_as_boxes(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The shipped font is used if there are no system fonts.
+    """The shipped font draws Hangul if there are no system fonts, and two words look different.
 
-    matplotlib would warn of a missing glyph, and in the tests a warning is an error.
+    matplotlib would also warn of a missing glyph, and in the tests a warning is an error.
     """
     monkeypatch.setattr("jumok.plots.axes.SYSTEM_FONTS", ())
     plot_attention(MAP, ax)
     assert fonts.FAMILY in ax.get_yticklabels()[0].get_fontfamily()
-    first = rendered_pixels(ax)
+    pixels = rendered_pixels(ax)
     ax.set_yticklabels(["너는", "집에", "간다"])
-    assert not np.array_equal(first, rendered_pixels(ax))
+    assert not np.array_equal(pixels, rendered_pixels(ax))
 
 
 def test_the_shipped_font_has_every_hangul_syllable() -> None:
@@ -87,10 +87,17 @@ def test_plotting_leaves_the_global_settings_alone(ax: Axes) -> None:
 
 def test_a_warning_names_characters_that_no_tried_font_has(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jumok.plots.axes.SYSTEM_FONTS", ())
-    with pytest.warns(UserWarning, match=r"None of the fonts .* has all of 字; .*Install a font"):
+    with pytest.warns(UserWarning, match=r"None of the fonts .* these show as boxes: 字\. Install a font"):
         plot_attention(AttentionMap("cross", WEIGHTS[:, :, :2], ("字", "간다"), ("I", "go")), ax)
     ax.set_yticklabels(["", "간다"])
     rendered_pixels(ax)  # no character is missing any more, so matplotlib does not warn
+
+
+def test_weights_above_one_stretch_the_scale_even_if_another_weight_is_nan(ax: Axes) -> None:
+    weights = np.array([[2.5, np.nan]], dtype=np.float32)
+    plot_attention(AttentionMap("cross", weights, ("x",), ("a", "b")), ax)
+    [image] = ax.get_images()
+    assert image.get_clim() == (0, 2.5)
 
 
 def test_latin_words_need_no_other_font(ax: Axes) -> None:
