@@ -1,9 +1,9 @@
 """Which queries may attend to which keys: bool tensors named `allowed`, True where attention is allowed.
 
 A mask named `allowed` broadcasts to (batch, head, query, key), so these masks are combined with `&` only.
-`padding_mask` returns a mask of shape (batch, key) instead, which the attention takes as `allowed_keys`.
-A key that is not allowed has a weight of exactly 0; a query that has no allowed key has weights, context and
-gradient 0.
+Masks of padding are (batch, key) instead: the result of `padding_mask`, which attention takes as
+`allowed_keys`, and `KeyValues.allowed`. A key that is not allowed has a weight of exactly 0; a query that has
+no allowed key has weights, context and gradient 0.
 """
 
 from __future__ import annotations
