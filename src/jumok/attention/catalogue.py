@@ -54,7 +54,7 @@ class CatalogueEntry:
     paper: str
     settings: type[Settings] = Settings
     order: Literal["before", "after"] = "after"
-    """Whether a recurrent decoder attends before its step (as Bahdanau's) or after it (as Luong's)."""
+    """Whether a recurrent decoder by default attends before its step, as Bahdanau's, or after, as Luong's."""
 
     @property
     def supports(self) -> Supports:
@@ -134,7 +134,7 @@ def make_attention(
 
 
 def make_single_head(settings: AttentionSettings, *, query: int, key: int) -> Attention:
-    """The mechanism as recurrent decoders use it: one head and no projections."""
+    """Return the mechanism with one head and no projections, as recurrent decoders use it."""
     return SingleHead(_make_mechanism(settings, HeadShape(1, query=query, key=key)))
 
 

@@ -1,7 +1,8 @@
 """The contract of every attention.
 
-Models, search and viewers call only the methods of the contract. Therefore they work with every mechanism.
-The contract has two levels with the same methods:
+Models, search and viewers work with every mechanism, because they need only the methods of the contract. What
+they do beyond it (faster kernels, the steps on the page, exports) is for single mechanisms. The contract has
+two levels with the same methods:
 
     Mechanism   how a head weighs values, given its queries, keys and values    (batch, head, length, width)
     Attention   what a model calls: projections, heads, output projection       (batch, length, width)
@@ -114,7 +115,7 @@ def bind_edit(edit: Edit | None, *, site: str, layer: int, rows: Tensor) -> Weig
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The arguments of one call besides query and memory; the fields are the keywords of `forward`."""
+    """The arguments of one call besides query and memory. The fields are the keywords of `forward`."""
 
     allowed: Tensor | None = None
     bias: Tensor | None = None
@@ -202,7 +203,7 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
 
     @abstractmethod
     def build_memory(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> MemoryT:
-        """The same as `prepare`, after it has checked that `allowed_keys` is bool."""
+        """Build the memory for `prepare`, which has checked that `allowed_keys` is bool."""
 
     def scale(self, width: int) -> float:
         """The factor that turns products of queries and keys of this width into scores."""

@@ -35,7 +35,7 @@ def window_mask(
 ) -> Tensor:
     """Query i may attend to key j if |j - (query_offset + i)| ≤ reach, (queries, keys).
 
-    Restricted self-attention: Vaswani et al. 2017, section 4. As a mask it costs as much as full attention.
+    Restricted self-attention: Vaswani et al. 2017, section 4. A mask saves no time: see `Restricted`.
     """
     positions = torch.arange(query_offset, query_offset + queries, device=device)
     return (torch.arange(keys, device=device) - positions[:, None]).abs() <= reach

@@ -75,8 +75,8 @@ def _sinusoids(exponent: Tensor, length: int, width: int, offset: int) -> Tensor
 class SinusoidalPositions(nn.Module):
     """A table of sinusoids for `table_size` positions; positions beyond it are computed on demand.
 
-    The table follows from its formula, so it is not part of the stored weights. It is rounded to single
-    precision: in double precision the formula is evaluated instead.
+    The table follows from its formula, so it is not part of the stored weights. The table is rounded to
+    single precision: in double precision the formula is evaluated instead.
     """
 
     table: Tensor

@@ -23,7 +23,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How many test sets are drawn, and the seed. The defaults are sacreBLEU's."""
+    """How many resamples are drawn, and the seed. The defaults are sacreBLEU's."""
 
     count: int = 1000
     seed: int = 12345

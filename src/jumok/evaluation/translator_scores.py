@@ -31,7 +31,7 @@ class Evaluation:
     pointing: PointingScores | None = None  # of captions whose pictures have gold regions
 
     def as_dict(self) -> dict[str, float | str | int]:
-        """Return the scores for JSON. Keys of alignment and pointing begin with `alignment_` and `pointing`."""
+        """Return the scores for JSON. Keys of alignment and pointing scores begin with these words."""
         entries = self.scores.as_dict()
         if self.alignment is not None:
             entries["alignment_error"] = self.alignment.error
