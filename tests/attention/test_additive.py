@@ -27,18 +27,18 @@ def make_numbers(*, shape, batch=2, queries=3, keys=4):
 def loop_score(mechanism, head, query, key):
     """The formula, number by number; `query` and `key` are lists."""
     query_matrix, key_matrix = mechanism.query[head].tolist(), mechanism.key[head].tolist()
-    energy = mechanism.energy[head].tolist()
-    bias = [0.0] * len(energy)
+    vector = mechanism.energy[head].tolist()  # v
+    bias = [0.0] * len(vector)
     if mechanism.gain is not None:
-        length = math.sqrt(sum(number * number for number in energy))
-        energy = [mechanism.gain[head].item() * number / length for number in energy]
+        length = math.sqrt(sum(number * number for number in vector))
+        vector = [mechanism.gain[head].item() * number / length for number in vector]
         bias = mechanism.bias[head].tolist()
     score = 0.0
-    for unit in range(len(energy)):
+    for unit in range(len(vector)):
         hidden = bias[unit]
         hidden += sum(query[column] * query_matrix[column][unit] for column in range(len(query)))
         hidden += sum(key[column] * key_matrix[column][unit] for column in range(len(key)))
-        score += energy[unit] * math.tanh(hidden)
+        score += vector[unit] * math.tanh(hidden)
     return score
 
 
@@ -93,7 +93,7 @@ def test_normed_starts_with_a_v_of_length_one_over_the_root_of_units():
     torch.testing.assert_close(mechanism.score_vectors().norm(dim=-1), torch.full((3,), 0.25))
     before = mechanism.score_vectors()
     with torch.no_grad():
-        mechanism.energy.mul_(7.0)  # the length of `energy` does not matter
+        mechanism.energy.mul_(7.0)  # only the direction of this parameter matters
     torch.testing.assert_close(mechanism.score_vectors(), before)
 
 
@@ -117,7 +117,7 @@ def test_parameters_start_within_their_bounds_and_heads_differ():
 
 
 @pytest.mark.parametrize("max_elements", [1, 100, 250])
-def test_queries_in_parts_give_the_same_result_as_all_at_once(monkeypatch, max_elements):
+def test_queries_compared_in_parts_give_the_same_result_as_all_at_once(monkeypatch, max_elements):
     """The hidden layer of one query has 2 · 2 · 4 · 5 = 80 numbers.
 
     So a part has one query under the limits 1 and 100, and three queries under the limit 250.
@@ -130,11 +130,11 @@ def test_queries_in_parts_give_the_same_result_as_all_at_once(monkeypatch, max_e
     sizes = []
     compare = Additive._compare
 
-    def recorded(self, part, keys):
+    def record_and_compare(self, part, keys):
         sizes.append(part.shape[2])
         return compare(self, part, keys)
 
-    monkeypatch.setattr(Additive, "_compare", recorded)
+    monkeypatch.setattr(Additive, "_compare", record_and_compare)
     monkeypatch.setattr(additive_module, "MAX_HIDDEN_ELEMENTS", max_elements)
     with torch.no_grad():
         in_parts = mechanism(query, memory, need_weights=True)

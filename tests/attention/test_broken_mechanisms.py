@@ -1,8 +1,8 @@
 """For every check of the contract, a mechanism with a mistake that the check must catch.
 
 Many of these mistakes occur in real code. For each mechanism, `BROKEN` lists the checks that fail, beginning
-with the check of the broken promise. All other checks must pass: a check that always fails would catch
-everything.
+with the check of the promise that the mechanism breaks. All other checks must pass: a check that always fails
+would catch everything.
 """
 
 from __future__ import annotations
@@ -372,7 +372,7 @@ def make_subject(kind: type[nn.Module]) -> Subject:
 
 
 def test_every_check_catches_some_mechanism():
-    assert {caught_by[0] for caught_by in BROKEN.values()} == {check.__name__ for check in CHECKS}
+    assert {failing_checks[0] for failing_checks in BROKEN.values()} == {check.__name__ for check in CHECKS}
 
 
 @pytest.mark.parametrize("sound", [ScaledDot, Plain, MultiHead], ids=lambda kind: kind.__name__)
@@ -381,10 +381,10 @@ def test_a_sound_mechanism_passes(sound):
         check(make_subject(sound), TYPICAL)
 
 
-@pytest.mark.parametrize(("broken", "caught_by"), BROKEN.items(), ids=[kind.__name__ for kind in BROKEN])
-def test_a_broken_mechanism_is_caught_by_the_listed_checks_and_no_other(broken, caught_by):
+@pytest.mark.parametrize(("broken", "failing_checks"), BROKEN.items(), ids=[kind.__name__ for kind in BROKEN])
+def test_a_broken_mechanism_is_caught_by_the_listed_checks_and_no_other(broken, failing_checks):
     for check in CHECKS:
-        if check.__name__ in caught_by:
+        if check.__name__ in failing_checks:
             with pytest.raises(AssertionError):
                 check(make_subject(broken), TYPICAL)
         else:

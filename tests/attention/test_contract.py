@@ -41,6 +41,7 @@ def with_positions(positions: str) -> Subject:
 every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 every_mechanism = pytest.mark.parametrize("name", list(CATALOGUE))
 both_precisions = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+# Only positions that act inside the heads need something of the mechanism.
 every_in_head_encoding = pytest.mark.parametrize(
     "positions", [name for name, kind in POSITIONS.items() if kind.needs]
 )

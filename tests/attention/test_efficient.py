@@ -117,7 +117,7 @@ def test_no_tensor_grows_faster_than_the_sentence(causal):
     mechanism = Efficient(causal=causal)
     assert largest_tensor_size(mechanism, 1024) <= 2 * largest_tensor_size(mechanism, 512)
     assert largest_tensor_size(mechanism, 512) < 512 * 512
-    # The measurement does notice a quadratic tensor:
+    # The measurement does notice the weights of two heads, a quadratic tensor:
     assert largest_tensor_size(mechanism, 512, need_weights=True) == 2 * 512 * 512
 
 
@@ -150,6 +150,7 @@ def causal_in_numpy(query, keys, values, allowed, *, query_offset=0):
     ],
 )
 def test_both_causal_paths_equal_the_formula_in_numpy(monkeypatch, queries, keys, query_offset):
+    """One path forms the weights and the other does not."""
     monkeypatch.setattr(efficient_module, "CAUSAL_CHUNK", 3)
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     query, keys, values, allowed = random_inputs(queries, keys)

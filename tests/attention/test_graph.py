@@ -72,7 +72,7 @@ def test_heads_are_averaged_and_tensors_are_accepted():
     assert flow.min() >= 0
 
 
-def test_causal_layers_roll_out_causally():
+def test_the_roll_out_of_causal_layers_is_causal():
     random = np.random.default_rng(0)
     layers = [np.tril(random.random((6, 6))) for _ in range(3)]
     flow = roll_out([layer / layer.sum(axis=1, keepdims=True) for layer in layers])
@@ -80,7 +80,7 @@ def test_causal_layers_roll_out_causally():
     np.testing.assert_allclose(flow.sum(axis=1), np.ones(6))
 
 
-def test_rows_are_renormalised_and_an_empty_row_has_only_its_residual():
+def test_rows_are_renormalised_and_a_row_of_zeros_has_only_its_residual():
     weights = np.array([[0.0, 0.0], [0.0, 0.5]])
     np.testing.assert_allclose(roll_out([weights]), np.eye(2))
     np.testing.assert_allclose(roll_out([weights], residual=0), [[0, 0], [0, 1]])

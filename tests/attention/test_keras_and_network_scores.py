@@ -109,6 +109,7 @@ def test_any_module_can_be_the_network():
         def __init__(self):
             super().__init__()
             convolution = nn.Conv1d(1, 3, kernel_size=3, padding=1)
+            # 3 channels × 8 features of a query and a key
             self.layers = nn.Sequential(convolution, nn.Tanh(), nn.Flatten(), nn.Linear(24, 1))
 
         def forward(self, pairs):

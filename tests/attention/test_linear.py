@@ -48,6 +48,7 @@ def attend_by_loop(query, keys, values, allowed, *, causal, query_offset=0):
     ],
 )
 def test_both_paths_equal_the_formula(monkeypatch, queries, keys, query_offset, causal):
+    """One path forms the weights and the other does not."""
     monkeypatch.setattr(linear_module, "CAUSAL_CHUNK", 3)
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     query, keys, values, allowed = random_inputs(queries, keys)
@@ -129,7 +130,7 @@ def test_no_tensor_grows_faster_than_the_sentence(causal):
     mechanism = LinearAttention(causal=causal)
     assert largest_tensor_size(mechanism, 1024) <= 2 * largest_tensor_size(mechanism, 512)
     assert largest_tensor_size(mechanism, 512) < 512 * 512
-    # The measurement does notice a quadratic tensor:
+    # The measurement does notice the weights of two heads, a quadratic tensor:
     assert largest_tensor_size(mechanism, 512, need_weights=True) == 2 * 512 * 512
 
 

@@ -45,10 +45,10 @@ def loop_weights(mechanism, head, query, keys, length, centre):
 def loop_centre(mechanism, head, query, length):
     """p = S · sigmoid(v_pᵀ tanh(W_p h)), number by number."""
     matrix, vector = mechanism.place[head].tolist(), mechanism.place_energy[head].tolist()
-    energy = 0.0
+    logit = 0.0
     for unit in range(len(vector)):
-        energy += vector[unit] * math.tanh(sum(query[row] * matrix[row][unit] for row in range(len(query))))
-    return length / (1 + math.exp(-energy))
+        logit += vector[unit] * math.tanh(sum(query[row] * matrix[row][unit] for row in range(len(query))))
+    return length / (1 + math.exp(-logit))
 
 
 LENGTHS = [7, 4, 0]
@@ -88,13 +88,13 @@ def test_local_p_equals_a_plain_loop(window):
                 centre = loop_centre(mechanism, head, own_query, length)
                 centres.append(centre)
                 own_keys = keys[batch, head].tolist()
-                aligned = loop_weights(mechanism, head, own_query, own_keys, length, centre)
+                window_weights = loop_weights(mechanism, head, own_query, own_keys, length, centre)
                 expected = [
                     weight * math.exp(-((key - centre) ** 2) / (2 * (window / 2) ** 2))
-                    for key, weight in enumerate(aligned)
+                    for key, weight in enumerate(window_weights)
                 ]
                 assert attended.weights[batch, head, position].tolist() == pytest.approx(expected, abs=1e-12)
-    assert max(centres) - min(centres) > 3
+    assert max(centres) - min(centres) > 3  # the predicted positions do differ
     torch.testing.assert_close(attended.context, attended.weights @ values)
 
 
@@ -134,7 +134,7 @@ def test_local_m_weights_equal_numbers_computed_by_hand():
     torch.testing.assert_close(padded[3], torch.tensor([0, half, half, 0]))
 
 
-def test_local_m_with_a_masked_window_gives_zero():
+def test_local_m_gives_zero_if_all_keys_of_a_window_are_masked():
     only_first = torch.tensor([[True, False, False, False, False]])
     mechanism = with_equal_scores(LuongLocalM, 1)
     states = torch.ones(1, 1, 5, 1)

@@ -117,9 +117,9 @@ def test_nadaraya_watson_equals_a_plain_loop(kernel, formula, width):
     np.testing.assert_allclose(ours.numpy(), expected, atol=1e-10)
 
 
-def test_nadaraya_watson_takes_vectors_and_learns_a_plane():
+def test_nadaraya_watson_takes_vectors_and_fits_a_plane():
     grid = torch.cartesian_prod(torch.linspace(0, 1, 21), torch.linspace(0, 1, 21))
-    plane = grid @ torch.tensor([2.0, -1.0])
+    plane = grid @ torch.tensor([2.0, -1.0])  # 2x - y
     middle = torch.tensor([[0.5, 0.5], [0.4, 0.6]])
     fitted = nadaraya_watson(grid, plane, middle, epanechnikov, width=0.21)
     torch.testing.assert_close(fitted, torch.tensor([0.5, 0.2]), atol=1e-5, rtol=0)
@@ -167,7 +167,7 @@ def test_a_key_returns_its_value_and_a_missing_key_returns_the_value_of_the_near
     assert look_up("Li") == "Mu"
     assert look_up("Li", without=["Li"]) == "Zachary"
     assert [look_up(key) for key, _ in NAMES] == [value for _, value in NAMES]
-    assert look_up("Zhangg") == "Aston"
+    assert look_up("Zhangg") == "Aston"  # a misspelt name
 
 
 def test_for_a_missing_name_the_nearest_key_has_the_largest_weight():

@@ -29,8 +29,9 @@ def loop_concat(mechanism, head, query, key, key_position):
     joined = torch.cat([mechanism.query[head], mechanism.key[head]]).T.tolist()
     concatenated = query + key
     score = 0.0
-    for energy, row in zip(mechanism.energy[head].tolist(), joined, strict=True):
-        score += energy * math.tanh(sum(w * x for w, x in zip(row, concatenated, strict=True)))
+    vector = mechanism.energy[head].tolist()  # v
+    for component, row in zip(vector, joined, strict=True):
+        score += component * math.tanh(sum(w * x for w, x in zip(row, concatenated, strict=True)))
     return score
 
 
@@ -95,7 +96,10 @@ def test_dot_of_unequal_widths_is_refused():
 
 
 def test_general_by_hand_takes_keys_of_another_width():
-    """W = (0 2): a score is twice the product of the query and the key's second component."""
+    """W = (0 2): a score is twice the product of the query and the key's second component.
+
+    The scores of the queries 1 and 2 with the two keys are 0, ln 3 and 0, ln 9.
+    """
     mechanism = LuongGeneral(HeadShape(1, query=1, key=2))
     with torch.no_grad():
         mechanism.weight.copy_(torch.tensor([[[0.0, 2.0]]]))
@@ -138,6 +142,7 @@ def test_concat_equals_the_additive_score_with_the_matrix_split_in_two():
 
 
 def test_location_by_hand_is_normalised_over_the_existing_positions():
+    """The exponentials of the scores of the three positions are 1, 3 and 6."""
     mechanism = LuongLocation(HeadShape(1, query=1, key=7), max_keys=3)
     with torch.no_grad():
         mechanism.weight.copy_(torch.tensor([[[0.0, math.log(3), math.log(6)]]]))

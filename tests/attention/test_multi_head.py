@@ -80,7 +80,7 @@ def test_a_memory_grows_by_doubling():
         memory = memory.extend(torch.full((1, 1, 1, 2), float(step)), torch.zeros(1, 1, 1, 2))
         addresses.add(memory.stored_keys.data_ptr())
         earlier = memory if step == 40 else earlier
-    assert len(addresses) <= 6
+    assert len(addresses) <= 6  # capacities 8, 18, 38, 78 and 158
     assert memory.keys[0, 0, :, 0].tolist() == list(range(100))
     assert earlier.keys[0, 0, :, 0].tolist() == list(range(41))
 
@@ -278,6 +278,18 @@ def test_initialisers_have_the_variance_and_limits_of_keras(name):
     assert matrix.abs().max() <= limit * 1.0001
     assert matrix.mean().item() == pytest.approx(1.0 if name == "ones" else 0.0, abs=0.003)
     assert set(VARIANCES) == set(INITIALISERS) == set(get_args(InitialiserName))
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("he-uniform", math.sqrt(6)), ("he-normal", 2 / 0.8796 * math.sqrt(2))]
+)
+def test_he_has_the_variance_of_keras_for_a_single_input(name, limit):
+    """The variance is 2 / inputs, also for one input."""
+    torch.manual_seed(0)
+    matrix = torch.empty(30_000, 1)
+    find_initialiser(name)(matrix)
+    assert matrix.var().item() == pytest.approx(2.0, rel=0.03)
+    assert matrix.abs().max() <= limit * 1.0001
 
 
 def test_projections_begin_as_their_initialisers_say():

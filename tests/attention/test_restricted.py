@@ -105,7 +105,7 @@ def test_no_tensor_grows_faster_than_the_sentence(causal, dropout):
     window = 32 if causal else 48
     assert largest_tensor_size(mechanism, 512) == 2 * 512 * window  # two heads
     assert largest_tensor_size(mechanism, 1024) == 2 * 1024 * window
-    # The measurement does notice a quadratic tensor:
+    # The measurement does notice the weights of two heads, a quadratic tensor:
     assert largest_tensor_size(mechanism, 512, need_weights=True) == 2 * 512 * 512
 
 

@@ -32,7 +32,7 @@ def references() -> list[str]:
 
 
 def corrupt(sentences: list[str], share: float, seed: int) -> list[str]:
-    """Replace this share of the words by random words."""
+    """Replace about this share of the words by random words."""
     generator = random.Random(seed)
     return [
         " ".join(generator.choice(WORDS) if generator.random() < share else word for word in sentence.split())
@@ -42,7 +42,7 @@ def corrupt(sentences: list[str], share: float, seed: int) -> list[str]:
 
 @pytest.fixture(scope="session")
 def baseline(references: list[str]) -> list[str]:
-    """Translations with 30% random words."""
+    """Translations with about 30% random words."""
     return corrupt(references, 0.30, seed=2)
 
 

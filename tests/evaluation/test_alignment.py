@@ -53,7 +53,7 @@ class TestScore:
         assert (scores.error, scores.recall, scores.f) == (1, 0, 0)
 
     def test_unequal_numbers_of_sentences_are_refused(self) -> None:
-        with pytest.raises(DataError, match="Received: 1 and 2"):
+        with pytest.raises(DataError, match=r"Received: 1 and 2 gold\."):
             score_alignments([parse_alignment("")], [parse_alignment("")] * 2)
 
 

@@ -115,6 +115,7 @@ def test_noise_in_the_built_in_corpus_has_lower_scores(tmp_path: Path) -> None:
     good = [Pair(pair.source, pair.target) for pair in generate("test", 1000)]
     targets = [pair.target for pair in good]
     noise = {
+        # the target of the seventh pair after this pair
         "another target": [Pair(pair.source, text) for pair, text in zip(good, targets[7:], strict=False)],
         "half a target": [
             Pair(p.source, " ".join(p.target.split()[: len(p.target.split()) // 2])) for p in good

@@ -69,12 +69,13 @@ def test_sequential_steps_and_paths_are_those_of_the_paper(call, sizes):
     assert {row["sequential"]["order"] for row in rows.values()} == {"1", "n"}
     layers = {name: row["path"]["layers"] for name, row in rows.items()}
     assert layers == dict.fromkeys(PROFILED_LAYERS, 1) | {
-        "restricted": 8,  # 8 of 63 positions per layer
+        "restricted": 8,  # 8 positions per layer: 63 / 8, rounded up
         "recurrent": 63,
         "convolutional": 63,
     }
     assert {row["path"]["places"] for row in rows.values()} == {64}
-    assert facts["dilated"]["layers"] == 8  # 1 + 3 + 9 + 27 covers 40 of 63 positions; twice that is enough
+    # Dilations 1, 3, 9 and 27 carry a signal 40 of 63 positions, and the same dilations again are enough.
+    assert facts["dilated"]["layers"] == 8
 
 
 def test_without_json_one_table_is_printed(call):
@@ -100,14 +101,14 @@ def test_the_table_of_the_course_has_the_columns_layers_and_orders_that_are_prin
 def _orders(line):
     """Return the name of a layer, the order of its operations, its steps and its longest path."""
     name, operations, steps, path, *measured = re.split(r" {2,}", line, maxsplit=4)
-    assert len(" ".join(measured).split()) == 5
+    assert len(" ".join(measured).split()) == 5  # numbers in the remaining columns
     return name, operations.split()[0], steps, path
 
 
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ("1k,2k", "Received: --sizes 1k,2k"),
+        ("1k,2k", "Received: --sizes 1k,2k"),  # not numbers
         ("1024", "two or more sizes"),
         ("64,64", "two or more sizes"),
         ("8,1024", "at least 16"),
@@ -115,7 +116,7 @@ def _orders(line):
         ("-5,100", "sequence lengths"),
     ],
 )
-def test_sizes_to_which_no_exponent_fits_are_refused(call, sizes, message):
+def test_invalid_sizes_are_refused(call, sizes, message):
     code, out, err = call("attention", f"--sizes={sizes}")
     assert (code, out) == (2, "")
     assert err.startswith("jumok bench: ")

@@ -114,7 +114,7 @@ def test_chains_grow_only_if_a_position_depends_on_the_previous_one(name):
     if name == "recurrent":
         assert (long - short) % (512 - 128) == 0  # a fixed number of operations per step
     if name == "linear causal":
-        assert long - short == (512 - 128) // 64  # one step per chunk
+        assert long - short == (512 - 128) // 64  # one step per chunk of 64 positions
     if name == "efficient causal":
         assert (long - short) % ((512 - 128) // 64) == 0  # a fixed number of operations per chunk
 
@@ -136,7 +136,7 @@ def test_chunks_of_a_long_sequence_are_independent(name):
 @pytest.mark.parametrize("name", PROFILED_LAYERS)
 def test_memory_does_not_grow_quadratically(name):
     short, long = (cost_of(name, length).peak_bytes for length in (256, 1024))
-    assert 0 < long < 4.5 * short
+    assert 0 < long < 4.5 * short  # of four times the length; quadratic memory would be 16 times as much
     assert cost_of(name, 256).peak_bytes == short  # to the byte
 
 
@@ -173,7 +173,7 @@ def test_runs_take_turns_and_medians_tell_fast_from_slow():
     assert 0.001 <= medians["fast"] < 0.2 < medians["slow"]
 
 
-PAGES = """
+PAGE_COUNTER = """
 import resource, torch
 from jumok.profiling.cost import keep_memory
 
@@ -189,7 +189,7 @@ print(keep_memory(), *(new_pages() for _ in range(20)))
 
 def test_freed_memory_is_reused_without_new_pages():
     result = subprocess.run(
-        [sys.executable, "-c", PAGES], capture_output=True, check=True, text=True, timeout=60
+        [sys.executable, "-c", PAGE_COUNTER], capture_output=True, check=True, text=True, timeout=60
     )
     memory_kept, *pages = result.stdout.split()
     assert memory_kept == str(platform.libc_ver()[0] == "glibc")

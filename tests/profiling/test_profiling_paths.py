@@ -34,7 +34,7 @@ def influence_of(name):
         ("recurrent", 15),  # one position per step
     ],
 )
-def test_the_path_from_the_first_position_to_the_last(name, layers):
+def test_the_path_from_the_first_position_to_the_last_has_this_length(name, layers):
     assert path_length(itertools.repeat(influence_of(name))) == layers
 
 

@@ -3,9 +3,9 @@
     score(q, k) = vᵀ tanh(W_q q + W_k k)                   Bahdanau, Cho & Bengio 2015, appendix A.1.2
     normed      = g · (v / ‖v‖)ᵀ tanh(W_q q + W_k k + b)   Salimans & Kingma 2016, eq. 2, for v
 
-The hidden layer is computed for every pair of one of L queries and one of S keys. It takes O(L · S · units)
-time, and with gradients O(L · S · units) memory: 330 MB per layer for 64 sentences of 50 tokens and 512
-units. W_k k does not change while a sentence is decoded: `prepare` computes it once per memory.
+The hidden layer is computed for each of L queries with each of S keys, which takes O(L · S · units) time.
+With gradients it also takes O(L · S · units) memory: 330 MB per head and layer for 64 sentences of 50 tokens
+and 512 units. W_k k does not change while a sentence is decoded: `prepare` computes it once per memory.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import HeadShape
 
-# The size above which a hidden layer is computed for a part of the queries at a time: 128 MB in float32. With
-# gradients the limit does not apply, because autograd saves the whole hidden layer.
+# A hidden layer of more elements (128 MiB in float32) is computed for a part of the queries at a time, for at
+# least one query. With gradients the limit does not apply, because autograd saves the whole hidden layer.
 MAX_HIDDEN_ELEMENTS = 2**25
 
 
@@ -51,7 +51,7 @@ def head_vectors(heads: int, width: int) -> nn.Parameter:
 
 def _project(states: Tensor, matrices: Tensor) -> Tensor:
     """States (batch, head, length, width) times the matrix of their head."""
-    # With one head a plain product is faster: for a batched one torch forms one gradient per sentence.
+    # With one head a plain product is faster: in a batched product torch forms one gradient per sentence.
     return states @ (matrices[0] if len(matrices) == 1 else matrices)
 
 
@@ -61,7 +61,8 @@ def compare_in_parts(
     """Return the scores `compare(query, keys)`, (batch, head, query, key).
 
     Without gradients, a part of the queries is compared at a time if the hidden layer would be too large.
-    `elements_per_query` is the size of the hidden layer that `compare` forms for each query.
+    `elements_per_query` is the number of elements of the hidden layer that `compare` forms for one query of
+    every head and sentence.
     """
     if torch.is_grad_enabled() or query.shape[2] * elements_per_query <= MAX_HIDDEN_ELEMENTS:
         return compare(query, keys)
@@ -101,7 +102,7 @@ class Additive(SoftmaxMechanism):
         units = shape.key if units is None else units
         self.query = head_matrices(shape.heads, shape.query, units)
         self.key = head_matrices(shape.heads, shape.key, units)
-        self.energy = head_vectors(shape.heads, units)  # v
+        self.energy = head_vectors(shape.heads, units)  # v; stored models use this name
         self.gain = nn.Parameter(torch.full((shape.heads,), math.sqrt(1 / units))) if normed else None
         self.bias = nn.Parameter(torch.zeros(shape.heads, units)) if normed else None
 
@@ -119,7 +120,7 @@ class Additive(SoftmaxMechanism):
         return (hidden @ self.score_vectors()[:, None, :, None]).squeeze(-1)
 
     def score_vectors(self) -> Tensor:
-        """v of each head, (head, units)."""
+        """v of each head, (head, units); g · v / ‖v‖ if `normed`."""
         if self.gain is None:
             return self.energy
         return self.gain[:, None] * normalize(self.energy, dim=-1)

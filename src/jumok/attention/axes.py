@@ -41,11 +41,11 @@ def attend_over_axes(
 ) -> Attended:
     """Attention from states (…, width) over `axes` to the same axes of `source` (None: of the states).
 
-    All axes except the attended axes and the width are batch axes, beginning with axis 0. The states and the
-    source must have the same sizes on the batch axes. Weights are (batch …, head, query …, key …) with the
-    attended axes in the order of `axes`, as in Keras. `allowed` (bool) broadcasts to that shape,
-    `allowed_keys` to (batch …, key …), and `edit` gets weights of that shape. The context has the shape of
-    the states, except for its width.
+    All axes except the attended axes and the width are batch axes; axis 0 must be one of them. The states and
+    the source must have the same sizes on the batch axes. Weights are (batch …, head, query …, key …) with
+    the attended axes in the order of `axes`, as in Keras. `allowed` (bool) broadcasts to this shape,
+    `allowed_keys` to (batch …, key …); `edit` gets weights of the same shape and returns them. The context
+    has the shape of the states, with the output shape of the attention in place of the width.
     """
     queries = _flatten(states, axes)
     keys = queries if source is None else _flatten(_checked_source(source, states, axes), axes)
@@ -84,7 +84,8 @@ def _flatten(states: Tensor, axes: tuple[int, ...]) -> _Flattened:
     inner = range(1, states.dim() - 1)
     if not axes or len(set(axes)) != len(axes) or any(axis not in inner for axis in axes):
         raise UnsupportedError(
-            f"The axes must be distinct and lie between the batch (0) and the width ({states.dim() - 1}). "
+            "At least one axis is needed, and all must be distinct and between the batch (0) and the width "
+            f"({states.dim() - 1}). "
             f"Received: {axes} for states of shape {tuple(states.shape)}."
         )
     moved = states.permute(*_order(states, axes), -1)  # (batch …, axis …, width)

@@ -1,4 +1,4 @@
-"""Let several rows of queries read one row of a memory: the hypotheses of one sentence.
+"""Let several rows of queries, such as the hypotheses of one sentence, read the same row of a memory.
 
 All hypotheses of a sentence attend to the same keys and values. To avoid one copy of the keys and values per
 hypothesis, `group` turns the hypotheses into additional queries of their sentence.

@@ -54,7 +54,7 @@ class CatalogueEntry:
     paper: str
     settings: type[Settings] = Settings
     order: Literal["before", "after"] = "after"
-    """Whether the recurrent decoder of the mechanism's paper attends before its step or after it."""
+    """Whether a recurrent decoder by default attends before its step, as Bahdanau's, or after, as Luong's."""
 
     @property
     def supports(self) -> Supports:
@@ -101,7 +101,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
 
 
 def find_entry(name: str) -> CatalogueEntry:
-    """The entry of that name, or a `RecipeError` that suggests the nearest name."""
+    """Return the entry of this name, or raise a `RecipeError` that suggests the nearest name."""
     if name not in CATALOGUE:
         known = ", ".join(CATALOGUE)
         raise RecipeError(
@@ -120,9 +120,10 @@ def make_attention(
     positions: str = "none",
     projections: ProjectionOptions | None = None,
 ) -> Attention:
-    """The multi-head attention that the settings describe, for states of that width.
+    """Return the multi-head attention that the settings describe, for states of this width.
 
-    `positions` is a name of `POSITIONS`: the kind that the heads use, for self-attention.
+    `positions` is a name of `POSITIONS`, for self-attention. Kinds that are added to the embeddings, such as
+    "sinusoidal", change nothing in the heads.
     """
     widths = Widths.of(width, heads) if isinstance(width, int) else width
     shape = HeadShape(heads, query=widths.key, key=widths.key)
@@ -133,7 +134,7 @@ def make_attention(
 
 
 def make_single_head(settings: AttentionSettings, *, query: int, key: int) -> Attention:
-    """The mechanism as recurrent decoders use it: one head and no projections."""
+    """Return the mechanism with one head and no projections, as recurrent decoders use it."""
     return SingleHead(_make_mechanism(settings, HeadShape(1, query=query, key=key)))
 
 
@@ -145,7 +146,7 @@ def _make_mechanism(
 
 
 def check_options(settings: AttentionSettings) -> Settings:
-    """The mechanism's options with defaults, or a `RecipeError` that lists everything wrong with them."""
+    """Return the mechanism's options with defaults, or raise a `RecipeError` that lists all mistakes."""
     entry = find_entry(settings.kind)
     try:
         return entry.settings.model_validate(settings.options)

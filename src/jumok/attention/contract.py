@@ -1,9 +1,10 @@
 """The contract of every attention.
 
-Models, search and viewers call only the methods of the contract. Therefore they work with every mechanism.
-The contract has two levels with the same methods:
+Models, search and viewers work with every mechanism, because they need only the methods of the contract. What
+they do beyond it (faster kernels, the steps on the page, exports) is for single mechanisms. The contract has
+two levels with the same methods:
 
-    Mechanism   how a head weighs values, given projected queries and keys      (batch, head, length, width)
+    Mechanism   how a head weighs values, given its queries, keys and values    (batch, head, length, width)
     Attention   what a model calls: projections, heads, output projection       (batch, length, width)
 
     memory   = attention.prepare(keys, values, allowed_keys)      once per sentence, for cross-attention
@@ -46,22 +47,22 @@ class Supports:
     cross: bool = True  # queries of one sequence with keys of another sequence
     weights: bool = True  # weights are returned on request
     incremental: bool = True  # a memory can be extended
-    mask: bool = True  # a mask that differs between queries; `prepare` always supports padding
-    bias: bool = True
-    edit: bool = True
+    mask: bool = True  # the argument `allowed` of a call; `prepare` always supports a mask of padding
+    bias: bool = True  # a number that is added to the scores
+    edit: bool = True  # a function that replaces the weights
     dropout: bool = True  # dropout of weights, which is impossible if no weights are formed
-    left_padding: bool = True  # padding may precede keys: weights depend on distances or contents only
+    left_padding: bool = True  # padding may precede the keys: weights do not depend on absolute positions
     products: bool = False  # scores are products qᵀk; rotary positions need such scores
     widths: bool = False  # queries and keys may have different widths
 
     def missing(self, *needs: str) -> list[str]:
-        """Return the names in `needs` that are not supported. The names are those of the fields above."""
+        """Return the names in `needs` that are not supported. A name that is not a field is not supported."""
         known = {field.name for field in fields(self)}
         return [need for need in needs if need not in known or not getattr(self, need)]
 
 
 class Memory(Protocol):
-    """The keys and values of a batch in the form that a mechanism stores: all of them, or only their sums.
+    """The keys and values of a batch in the form that a mechanism stores, for some with sums over all keys.
 
     If `beams` is set, several rows of queries read one row of the memory without a copy of that row.
     """
@@ -114,7 +115,7 @@ def bind_edit(edit: Edit | None, *, site: str, layer: int, rows: Tensor) -> Weig
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The arguments of one call besides query and memory; the fields are the keywords of `forward`."""
+    """The arguments of one call besides query and memory. The fields are the keywords of `forward`."""
 
     allowed: Tensor | None = None
     bias: Tensor | None = None
@@ -173,8 +174,8 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
     """How each head weighs values. A new mechanism defines `supports`, `build_memory`, `extend` and `attend`.
 
     In a `causal` mechanism a query attends to keys up to its own position and to none after it. `dropout` is
-    applied to the weights after edits; the reported weights are those before dropout. Mechanisms with
-    parameters need `shape`.
+    applied to the weights after edits; the reported weights are the edited weights before dropout.
+    Mechanisms with parameters need `shape`.
     """
 
     supports: ClassVar[Supports] = Supports()
@@ -202,10 +203,10 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
 
     @abstractmethod
     def build_memory(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> MemoryT:
-        """The same as `prepare`, after it has checked that `allowed_keys` is bool."""
+        """Build the memory for `prepare`, which has checked that `allowed_keys` is bool."""
 
     def scale(self, width: int) -> float:
-        """The factor that turns products of queries and keys of that width into scores."""
+        """The factor that turns products of queries and keys of this width into scores."""
         return 1.0
 
     @abstractmethod
@@ -217,7 +218,10 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
         """The mechanism itself, with one row of memory for each row of queries."""
 
     def forward_call(self, query: Tensor, memory: MemoryT, call: Call) -> Attended:
-        """Check that the mechanism supports the call, group or copy rows that share a memory, and attend."""
+        """Check that the mechanism supports the call, and attend.
+
+        Rows of queries that read the same row of memory are grouped, or this row is copied for each of them.
+        """
         requested = {
             "mask": call.allowed is not None,
             "bias": call.bias is not None,
@@ -230,7 +234,8 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
             return self.attend(query, memory, call)
         if not self.causal and call.allowed is None and call.bias is None and call.edit is None:
             return self._attend_grouped(query, memory, beams, call)
-        # A mask, bias or edit may differ between rows, so each row needs its own row of memory.
+        # A mask, bias or edit may differ between rows, so each row needs its own row of memory. If causal,
+        # queries in one row would count as consecutive positions.
         return self.attend(query, memory.select(beams.sentence).with_beams(None), call)
 
     def _attend_grouped(self, query: Tensor, memory: MemoryT, beams: Beams, call: Call) -> Attended:

@@ -6,6 +6,7 @@
 With K and V multiplied first, nothing of size query × key is formed: O(n · d²) time, O(n · d + d²) memory.
 The implied weights ρ_q(Q) ρ_k(K)ᵀ are not negative and sum to 1 over the keys, because each row is a weighted
 mean of maps, and each map is not negative and sums to 1. They differ from the weights of scaled dot product.
+Without allowed keys, all weights are 0.
 
 The paper has no causal version. A causal map ends at the position of its query:
 
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
 # Number of positions whose causal sums are computed together. Longer chunks store fewer sums and compute more
 # products of queries with keys.
 CAUSAL_CHUNK = 64
-# All exponentials of a chunk are relative to its largest key. The gradient divides by the square of a
-# position's sum of exponentials; below this sum, the square would leave the range of float32.
+# In each feature, all exponentials of a chunk are relative to the largest key up to the end of the chunk. The
+# gradient divides by the square of a position's sum of exponentials: e^-80 for this sum, near the lower end
+# of the range of float32 (e^-87).
 SMALLEST_TOTAL = math.exp(-40)
 
 
@@ -46,26 +48,26 @@ SMALLEST_TOTAL = math.exp(-40)
 class MapSums:
     """Two sums over the keys for each feature. Their quotient is the mean value under the feature's map.
 
-    A key of -∞, which is padding, adds nothing to the sums. Exponentials are relative to the largest key h,
-    so that none overflows. Neither the means nor their gradient depend on h.
+    A key of -∞, which is padding, adds nothing to the sums. Exponentials are relative to the feature's
+    largest key h, so that none overflows. Neither the means nor their gradient depend on h.
     """
 
     largest: Tensor  # h, (batch, head, key width, 1), without gradient
     totals: Tensor  # Σ e^(k - h), (batch, head, key width, 1)
-    sums: Tensor  # Σ e^(k - h) vᵀ, (batch, head, key width, value width)
+    value_sums: Tensor  # Σ e^(k - h) vᵀ, (batch, head, key width, value width)
 
     @property
     def means(self) -> Tensor:
-        """ρ_k(K)ᵀ V, (batch, head, key width, value width); 0, with gradient 0, if there are no keys."""
-        return self.sums * (1 / self.totals.masked_fill(self.totals == 0, 1.0))
+        """ρ_k(K)ᵀ V, (batch, head, key width, value width); 0, with gradient 0, if all keys are padding."""
+        return self.value_sums * (1 / self.totals.masked_fill(self.totals == 0, 1.0))
 
     def relative_to(self, largest: Tensor) -> MapSums:
         """The same sums, relative to another h."""
         scale = torch.exp(self.largest - largest)
-        return MapSums(largest, self.totals * scale, self.sums * scale)
+        return MapSums(largest, self.totals * scale, self.value_sums * scale)
 
     def select(self, rows: Tensor) -> MapSums:
-        parts = (self.largest, self.totals, self.sums)
+        parts = (self.largest, self.totals, self.value_sums)
         return MapSums(*(part.index_select(0, rows) for part in parts))
 
 
@@ -73,8 +75,8 @@ class MapSums:
 class FeatureMaps:
     """The sums of each feature's map, and the keys and values that they are computed from.
 
-    Keys that are padding are -∞ in every feature. After a causal `prepare`, `cached_sums` is None: causal
-    attention over whole sentences does not use these sums.
+    Keys that are padding are -∞ in every feature. After `prepare` of a causal mechanism, `cached_sums` is
+    None: causal attention over whole sentences does not use the sums over all keys.
     """
 
     key_values: KeyValues
@@ -166,8 +168,8 @@ def _sum_in_chunks(keys: Tensor, values: Tensor) -> MapSums:
 def _sum(keys: Tensor, values: Tensor) -> MapSums:
     largest = _largest(keys)
     exponentials = torch.exp(keys - largest)  # (batch, head, position, key width)
-    sums = exponentials.transpose(-2, -1) @ values
-    return MapSums(largest.transpose(-2, -1), exponentials.sum(dim=2)[..., None], sums)
+    value_sums = exponentials.transpose(-2, -1) @ values
+    return MapSums(largest.transpose(-2, -1), exponentials.sum(dim=2)[..., None], value_sums)
 
 
 def _largest(keys: Tensor) -> Tensor:
@@ -185,7 +187,7 @@ def _merge(parts: Sequence[MapSums]) -> MapSums:
     largest = torch.stack([part.largest for part in parts]).amax(dim=0)
     rescaled = [part.relative_to(largest) for part in parts]
     totals = torch.stack([part.totals for part in rescaled]).sum(dim=0)
-    return MapSums(largest, totals, torch.stack([part.sums for part in rescaled]).sum(dim=0))
+    return MapSums(largest, totals, torch.stack([part.value_sums for part in rescaled]).sum(dim=0))
 
 
 def _causal_context(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
@@ -218,16 +220,16 @@ def _chunk_context(features: Tensor, keys: Tensor, values: Tensor, before: MapSu
     exponentials = torch.exp(keys - largest.transpose(-2, -1))  # (batch, head, position, key width)
     totals = carried.totals.transpose(-2, -1) + exponentials.cumsum(dim=2)  # up to each position
     if keys.shape[2] > 1 and _too_small(totals, keys, before):
-        # Each half has its own largest key. A single position is never too small: its sum is at least 1.
+        # Each half has its own largest key. The sum of a single position that sees a key is at least 1.
         half = keys.shape[2] // 2
         first, before = _chunk_context(features[:, :, :half], keys[:, :, :half], values[:, :, :half], before)
         second, after = _chunk_context(features[:, :, half:], keys[:, :, half:], values[:, :, half:], before)
         return torch.cat([first, second], dim=2), after
     coefficients = features / totals.masked_fill(totals == 0, 1.0)  # of e^(k - h), (…, query, key width)
     within_chunk = (coefficients @ exponentials.transpose(-2, -1)).tril()  # (batch, head, query, key)
-    context = coefficients @ carried.sums + within_chunk @ values
-    sums = carried.sums + exponentials.transpose(-2, -1) @ values
-    return context, MapSums(largest, totals[:, :, -1:].transpose(-2, -1), sums)
+    context = coefficients @ carried.value_sums + within_chunk @ values
+    value_sums = carried.value_sums + exponentials.transpose(-2, -1) @ values
+    return context, MapSums(largest, totals[:, :, -1:].transpose(-2, -1), value_sums)
 
 
 def _too_small(totals: Tensor, keys: Tensor, before: MapSums) -> bool:

@@ -1,11 +1,11 @@
-"""Attention as a graph: tokens are nodes, and each weight is an edge from the query to the key it attends to.
+"""Attention as a graph: tokens are nodes, and weights are edges from a query to the keys it attends to.
 
     Ã_l = residual · I + (1 − residual) · A_l,  rows sum to 1
     roll-out = Ã_L ⋯ Ã_2 Ã_1                             Abnar & Zuidema 2020, section 3, attention rollout
 
 A layer's weights are over the positions of the layer below, each of which is already a mixture. The roll-out
-follows all paths through the layers down to the input tokens. It computes with numpy, and accepts torch
-tensors too.
+follows all paths through the layers down to the input tokens. Both functions compute with numpy, and accept
+torch tensors too.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ def attention_graph(
 
 
 def roll_out(layers: Sequence[NDArray[Any] | Tensor], residual: float = 0.5) -> NDArray[np.float64]:
-    """Return the share of each input token in each position of the last layer, (n, n); rows sum to 1.
+    """Return the share of each input token in each position of the last layer, (position, input token).
 
+    Rows sum to 1. With `residual` 0, the row of a position from which no path leads to an input token is 0.
     `layers` are the weights of self-attention from the first layer to the last, (head, n, n) or (n, n);
     heads are averaged. `residual` is the share of a position that the residual connection carries past the
     attention: 0.5 in the paper, 0 for the product of the weights alone.
@@ -81,7 +82,7 @@ def roll_out(layers: Sequence[NDArray[Any] | Tensor], residual: float = 0.5) -> 
 
 
 def _as_array(weights: NDArray[Any] | Tensor) -> NDArray[np.float64]:
-    """Return an array, or a tensor on any device, with or without a gradient, as float64 numpy."""
+    """Convert weights to a float64 array. A tensor may be on any device and may have a gradient."""
     if not isinstance(weights, np.ndarray) and hasattr(weights, "detach"):
         weights = weights.detach().double().cpu().numpy()
     return np.asarray(weights, dtype=np.float64)

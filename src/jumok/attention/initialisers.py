@@ -4,10 +4,11 @@
     he       variance 2 / inputs                                 He et al. 2015, eq. 10
     lecun    variance 1 / inputs                                 LeCun et al. 1998, section 4.6
 
-The names and numbers are those of Keras, which says "glorot" for "xavier". The normal distributions of these
-three are truncated at two standard deviations. "normal", "truncated-normal" and "uniform" do not depend on
-the size of the matrix. "normal" has the standard deviation 0.05. "truncated-normal" is the same distribution,
-truncated at ±0.1. "uniform" is within ±0.05.
+The distributions are those of Keras, which has other names: glorot_uniform for "xavier-uniform",
+random_normal for "normal", random_uniform for "uniform". The normal distributions of the three above are
+truncated at ±2 standard deviations of the untruncated distribution, and have the variances above after that.
+"normal", "truncated-normal" and "uniform" do not depend on the size of the matrix. "normal" has the standard
+deviation 0.05. "truncated-normal" is the same distribution, truncated at ±0.1. "uniform" is within ±0.05.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ def _fans(parameter: Tensor) -> tuple[int, int]:
     return parameter.shape[-1], parameter.shape[0]
 
 
-def _scaled(fan: Callable[[int, int], float], *, normal: bool = False) -> Initialiser:
-    """A distribution of variance 1 / fan(inputs, outputs)."""
+def _scaled(fan: Callable[[int, int], float], *, scale: float = 1.0, normal: bool = False) -> Initialiser:
+    """A distribution of variance scale / fan(inputs, outputs)."""
 
     def fill(parameter: Tensor) -> None:
-        deviation = math.sqrt(1 / max(1.0, fan(*_fans(parameter))))
+        deviation = math.sqrt(scale / max(1.0, fan(*_fans(parameter))))
         if normal:
             _truncated_normal(parameter, deviation / TRUNCATED_DEVIATION)
         else:
@@ -66,8 +67,8 @@ def _mean_fan(inputs: int, outputs: int) -> float:
 INITIALISERS: dict[str, Initialiser] = {
     "xavier-uniform": _scaled(_mean_fan),
     "xavier-normal": _scaled(_mean_fan, normal=True),
-    "he-uniform": _scaled(lambda inputs, _: inputs / 2),
-    "he-normal": _scaled(lambda inputs, _: inputs / 2, normal=True),
+    "he-uniform": _scaled(lambda inputs, _: inputs, scale=2.0),
+    "he-normal": _scaled(lambda inputs, _: inputs, scale=2.0, normal=True),
     "lecun-uniform": _scaled(lambda inputs, _: inputs),
     "lecun-normal": _scaled(lambda inputs, _: inputs, normal=True),
     "orthogonal": _orthogonal,
@@ -80,7 +81,7 @@ INITIALISERS: dict[str, Initialiser] = {
 
 
 def find_initialiser(name: str) -> Initialiser:
-    """The initialiser of that name, or a `RecipeError` that suggests the nearest name."""
+    """Return the initialiser of this name, or raise a `RecipeError` that suggests the nearest name."""
     if name not in INITIALISERS:
         nearest = suggest(name.replace("_", "-").replace("glorot", "xavier"), INITIALISERS)
         raise RecipeError(

@@ -5,8 +5,8 @@
     additive   Σ s ⊙ tanh(q + k)                AdditiveAttention(use_scale=…)
 
 g and c are learned numbers that start at 1, s is a learned vector; each head has its own. Without `use_scale`
-g and s are 1. "concat" is not Luong's concat, and "additive" is not Bahdanau's score: both add queries to
-keys without a matrix.
+g is 1, and s is a vector of ones. "concat" is not Luong's concat, and "additive" is not Bahdanau's score:
+both add queries to keys without a matrix.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 class KerasScaleSettings(Settings):
     use_scale: bool = False
-    """Learn one factor per head, initially 1: for the scores, or inside the tanh of concat."""
+    """Learn one factor per head, initially 1: keras-dot multiplies the scores by it, keras-concat q + k."""
 
 
 class KerasAdditiveSettings(Settings):

@@ -5,7 +5,7 @@
 
 The sums run over all keys, or over j ≤ i if causal (eq. 10–12). O(n · d²) time; one decoding step costs O(d²)
 for any number of earlier keys. φ is positive, so no constant is added to the divisor: a constant would
-shrink the context of short sentences towards 0.
+shrink the context towards 0 where the features are small.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ class FeatureSums:
     """The sums over all keys, and the keys and values that they are computed from.
 
     For the sums a 1 is appended to each value, so that one sum holds the sum of the values and the divisor.
-    Keys that are padding are -∞: their features are 0, and they do not enter any sum. After a causal
-    `prepare`, `cached_sums` is None: causal attention over whole sentences does not use these sums.
+    Keys that are padding are -∞: their features are 0, and they do not enter any sum. After `prepare` of a
+    causal mechanism, `cached_sums` is None: causal attention over whole sentences does not use the sums over
+    all keys.
     """
 
     key_values: KeyValues
@@ -140,10 +141,13 @@ def _causal_sums(query_features: Tensor, key_values: KeyValues, offset: int) -> 
 
 
 def _chunks(rows: Tensor, length: int, size: int) -> Tensor:
-    """(batch, head, row, width) -> (batch, head, chunk, size, width), padded with 0 after the last row."""
-    batch, head, present, width = rows.shape
+    """(batch, head, row, width) -> (batch, head, chunk, size, width), with enough chunks for `length` rows.
+
+    Rows of 0 follow the last row.
+    """
+    batch, head, num_rows, width = rows.shape
     chunks = -(-length // size)
-    return pad(rows, (0, 0, 0, chunks * size - present)).reshape(batch, head, chunks, size, width)
+    return pad(rows, (0, 0, 0, chunks * size - num_rows)).reshape(batch, head, chunks, size, width)
 
 
 def _quotient(sums: Tensor) -> Tensor:
@@ -152,5 +156,5 @@ def _quotient(sums: Tensor) -> Tensor:
 
 
 def _divide(numerator: Tensor, total: Tensor) -> Tensor:
-    """`numerator / total`; 0, with gradient 0, if the total is 0 because no key is allowed."""
+    """`numerator / total`; 0, with gradient 0, if the total is 0, e.g. because no key is allowed."""
     return numerator / total.masked_fill(total == 0, 1.0)

@@ -1,4 +1,4 @@
-"""Luong's local attention: a query attends to 2D + 1 keys around a position p, with the general score.
+"""Luong's local attention: a query attends with the general score to at most 2D + 1 keys around a position p.
 
     weights(s) = softmax of hᵀ W h̄ₛ over the keys s with |s − p| ≤ D
     local-m      p = the query's own position: source and target are assumed to run in parallel
@@ -61,9 +61,9 @@ class _Local(LuongGeneral):
 class LuongLocalM(_Local):
     """Monotonic: p is the query's own position.
 
-    A target may be longer than its source. Its last queries, whose window would lie beyond the source, use
-    the window around the last key: p is at most S − 1. In causal attention every query has a key at its own
-    position, so this limit never applies.
+    A target may be longer than its source. Queries beyond the last key use the window around this key: p is
+    at most S − 1. In causal attention every query that is not padding has a key at its own position, so this
+    limit changes nothing.
     """
 
     supports = Supports(left_padding=False, widths=True)
@@ -85,7 +85,7 @@ class LuongLocalM(_Local):
 class LuongLocalP(_Local):
     """Predictive: each query predicts p, a real number in [0, S]. Weights fall with the distance to p.
 
-    The Gaussian multiplies weights that sum to 1, so rows sum to less than 1. p gets its gradient through the
+    The Gaussian multiplies weights that sum to 1, so rows sum to 1 at most. p gets its gradient through the
     Gaussian only, because the window has no gradient. p depends on the length of the memory, which therefore
     may not grow: the mechanism is neither causal nor incremental.
     """
@@ -112,8 +112,8 @@ class LuongLocalP(_Local):
     def normalise(
         self, scores: Tensor, allowed: Tensor | None, *, query: Tensor, memory: KeyValues, query_offset: int
     ) -> Tensor:
-        energy = torch.tanh(query @ self.place) @ self.place_energy[..., None]  # (batch, head, query, 1)
-        centre = memory.unpadded_lengths[:, None, None, None] * torch.sigmoid(energy)
+        logit = torch.tanh(query @ self.place) @ self.place_energy[..., None]  # (batch, head, query, 1)
+        centre = memory.unpadded_lengths[:, None, None, None] * torch.sigmoid(logit)
         keys = torch.arange(memory.length, device=query.device)
         distance = keys - centre  # (batch, head, query, key)
         deviation = self.window / 2

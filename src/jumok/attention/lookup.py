@@ -7,10 +7,10 @@ The weights α come from a similarity of one of two kinds:
     a score a(q, k)    α = softmax of the scores              `dot`, `scaled_dot`, `AdditiveScore`
     a kernel κ(q, k)   α = κ(q, kᵢ) / Σⱼ κ(q, kⱼ)             `gaussian`, `boxcar`, `triangular`, …
 
-A dictionary returns the value of the key that equals the query. A look-up returns a mixture of all values:
+A dictionary returns the value of the key that equals the query. A look-up returns a mixture of the values:
 the nearer a key is to the query, the more its value weighs. The mixture is differentiable. A look-up with a
-kernel is attention pooling, or Nadaraya–Watson regression (1964). It has no learned parameters: it uses the
-data themselves.
+kernel is attention pooling, or Nadaraya–Watson regression (1964). It has no learned parameters: the weights
+follow from the query and the keys alone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Answer:
 
 
 class Similarity(Protocol):
-    """How near queries are to keys, and the weights computed from that."""
+    """How near queries are to keys, as a function, and the weights that follow."""
 
     def __call__(self, query: Tensor, keys: Tensor, /) -> Tensor:
         """The similarities themselves, (query, key)."""
@@ -114,9 +114,9 @@ class AdditiveScore(nn.Module):
 
 @dataclass(frozen=True)
 class Kernel:
-    """A number ≥ 0 that falls with the distance ‖q − k‖, measured in units of `width`.
+    """A number ≥ 0 that does not rise with the distance ‖q − k‖, which is measured in units of `width`.
 
-    With a kernel of finite support, a query far from every key gets weights 0 and context 0.
+    If the kernel is 0 beyond some distance, a query far from every key gets weights 0 and context 0.
     """
 
     of_distance: Callable[[Tensor], Tensor]
@@ -221,7 +221,7 @@ GRAM_BUCKETS = 1024
 
 
 def name_vector(name: str) -> Tensor:
-    """A name as its normalised counts of 2- and 3-grams, (1024,): names that share letters are near.
+    """A name as its normalised counts of 2- and 3-grams, (1024,): names that share n-grams are near.
 
     "Li" is read as "<li>", so that n-grams include the start and the end. The index of an n-gram is a hash,
     as in fastText (Bojanowski et al. 2017, section 3.2), so no table of n-grams is needed.
@@ -250,8 +250,8 @@ def look_up(name: str, without: Collection[str] = ()) -> str:
     """The first name with the largest weight for a family name; family names in `without` are left out.
 
     `look_up("Li")` is "Mu". `look_up("Li", without=["Li"])` is "Zachary": the nearest remaining key is
-    "Lipton". If the name shares no n-gram with any key, all keys are equally far and the result is the first
-    name of the first entry.
+    "Lipton". If the name shares no n-gram with any key, all keys are equally far, and the result is the first
+    name of the first remaining entry.
     """
     known = [key for key, _ in NAMES]
     for key in without:

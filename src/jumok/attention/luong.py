@@ -34,7 +34,7 @@ class ConcatSettings(Settings):
 
 class LocationSettings(Settings):
     max_keys: int = Field(256, ge=1)
-    """The largest number of keys."""
+    """The largest number of keys that a memory may have."""
 
 
 class _ProductScore(SoftmaxMechanism):
@@ -68,8 +68,9 @@ class LuongConcat(Additive):
 
         W [h; h̄] = [W_q W_k] [h; h̄] = W_q h + W_k h̄
 
-    so the columns of W that multiply h are `query`, those that multiply h̄ are `key`, and W_k h̄ is computed
-    once per memory. It costs as much as the additive score.
+    so the columns of W that multiply h are the parameter `query`, and the columns that multiply h̄ are the
+    parameter `key`, both transposed. W_k h̄ is computed once per memory. The score costs as much as the
+    additive score.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """Which queries may attend to which keys: bool tensors named `allowed`, True where attention is allowed.
 
 A mask named `allowed` broadcasts to (batch, head, query, key), so these masks are combined with `&` only.
-`padding_mask` returns a mask of shape (batch, key) instead, which the attention takes as `allowed_keys`.
-A key that is not allowed has a weight of exactly 0; a query that has no allowed key has weights, context and
-gradient 0.
+Masks of padding are (batch, key) instead: the result of `padding_mask`, which attention takes as
+`allowed_keys`, and `KeyValues.allowed`. A key that is not allowed has a weight of exactly 0; a query that has
+no allowed key has weights, context and gradient 0.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def window_mask(
 ) -> Tensor:
     """Query i may attend to key j if |j - (query_offset + i)| ≤ reach, (queries, keys).
 
-    Restricted self-attention: Vaswani et al. 2017, section 4. As a mask it costs as much as full attention.
+    Restricted self-attention: Vaswani et al. 2017, section 4. A mask saves no time: see `Restricted`.
     """
     positions = torch.arange(query_offset, query_offset + queries, device=device)
     return (torch.arange(keys, device=device) - positions[:, None]).abs() <= reach

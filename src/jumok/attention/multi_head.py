@@ -7,9 +7,9 @@ A `Mechanism` decides how a head attends; the paper's is scaled dot product. The
 matrix products even if queries, keys and values are the same states: on a CPU one product of three times the
 width takes the same time, and its gradients would have to be concatenated again.
 
-The widths are free, except that queries are as wide as keys, and that the input of W_O is as wide as the
-values of all heads. Heads may share keys and values in groups (Ainslie et al. 2023, "GQA"); one group for all
-heads is multi-query attention (Shazeer 2019, "Fast Transformer decoding").
+The widths are free, except that the queries of a head are as wide as its keys, and that the input of W_O is
+as wide as the values of all heads. Heads may share keys and values in groups (Ainslie et al. 2023, "GQA");
+one group for all heads is multi-query attention (Shazeer 2019, "Fast Transformer decoding").
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Widths:
         if width % heads and (key is None or value is None):
             divisors = ", ".join(str(number) for number in range(1, 65) if width % number == 0)
             raise UnsupportedError(
-                f"{heads} heads cannot share a width of {width} evenly. Possible numbers of heads: "
-                f"{divisors}. Others need a key width and a value width of their own."
+                f"{heads} heads cannot share a width of {width} evenly. Possible numbers of heads up to 64: "
+                f"{divisors}. Other numbers need a key width and a value width of their own."
             )
         share = width // heads
         return cls(width, width, share if key is None else key, share if value is None else value, width)
@@ -72,7 +72,8 @@ class MultiHead(Attention):
 
     There are no biases by default, as in the paper, so a query that has no allowed key gets a context of
     exactly 0. With `bias` its context is the bias of W_O. `positions` are for self-attention, where query i
-    and key i have the same position. `initialiser` is a name of `INITIALISERS`, for the four matrices.
+    and key i have the same position. `initialiser` is a name of `INITIALISERS`, for the four matrices;
+    `bias_initialiser` is one for their biases.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class MultiHead(Attention):
         return keys, self._split_groups(self.value(values))
 
     def _split_groups(self, states: Tensor) -> Tensor:
-        """Keys or values for every head; the heads of a group are adjacent and share them."""
+        """Keys or values for every head. Heads of a group are adjacent and have the same keys and values."""
         split = _split_heads(states, self.groups)
         return (
             split if self.groups == self.heads else split.repeat_interleave(self.heads // self.groups, dim=1)

@@ -3,10 +3,10 @@
     score(q, k) = network([q; k])                                Bahdanau et al. 2015, section 3.1: "a(s, h)"
 
 The paper only requires "a" to be a feed-forward network that is trained with the rest. A recipe sets the
-number and the width of its hidden layers. In Python, the network can be any module that maps
-(…, query width + key width) to (…, 1). With one hidden layer, tanh and no bias, the score is the additive
-score. The network receives one query and one key, never their neighbours. Therefore a masked key stays
-hidden, and cached steps give the same scores as a pass over the whole sentence.
+number and the width of its hidden layers. In Python, the network can be any module that maps (…, query width
++ key width) to (…, 1). With one hidden layer, tanh and no bias, the score is the additive score; the hidden
+layers of a recipe's network have biases. The network receives one query and one key, never their neighbours.
+Therefore a masked key stays hidden, and cached steps give the same scores as a pass over the whole sentence.
 """
 
 from __future__ import annotations
@@ -60,13 +60,14 @@ class NetworkScore(SoftmaxMechanism):
     ) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
         units = shape.key if units is None else units
-        self.hidden_width = max(units, shape.query + shape.key)
+        # Width of the widest layer, input included. Layers of the caller's `network` may be wider.
+        self.largest_width = max(units, shape.query + shape.key)
         widths = [shape.query + shape.key, *[units] * layers]
         self.network = make_network(widths, activation) if network is None else network
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        per_query = keys.shape[0] * keys.shape[1] * keys.shape[2] * self.hidden_width
-        return compare_in_parts(self._compare, query, keys, elements_per_query=per_query)
+        elements = keys.shape[0] * keys.shape[1] * keys.shape[2] * self.largest_width
+        return compare_in_parts(self._compare, query, keys, elements_per_query=elements)
 
     def _compare(self, query: Tensor, keys: Tensor) -> Tensor:
         shape = (*query.shape[:3], keys.shape[2])  # (batch, head, query, key)

@@ -16,13 +16,13 @@ Rotating the queries and keys of each head, so that qᵀk depends on their dista
 
 Added to the scores, (head, query, key) or (batch, head, query, key):
 
-    alibi          -mₕ · |distance|                                 (Press et al. 2022, section 3)
+    alibi          -mₕ · |distance|; mₕ differs after the query     (Press et al. 2022, section 3)
     relative-bias  a learned number per bucket of distances         (T5: Raffel et al. 2020, section 2.1)
     relative-keys  scale · q · a learned vector per clipped distance  (Shaw et al. 2018, eq. 4 and 5)
 
 A distance is the position of the key minus the position of the query; `query_offset` is the absolute position
-of query 0. The kinds that act on heads depend on distances alone: padding on the left, which shifts a
-sentence, does not change them.
+of query 0. The scores of the kinds that act in the heads depend on distances alone: padding on the left,
+which shifts a sentence, does not change these scores.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def sinusoids(length: int, width: int, *, offset: int = 0, dtype: torch.dtype = 
 def marian_sinusoids(
     length: int, width: int, *, offset: int = 0, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """Marian's table, (length, width): its lowest frequency is 1/10000 exactly.
+    """Marian's table, (length, width): from width 3 on, its lowest frequency is 1/10000 exactly.
 
     The columns are in the paper's order, sine and cosine of one frequency side by side; Marian has all sines
     first.
@@ -75,8 +75,8 @@ def _sinusoids(exponent: Tensor, length: int, width: int, offset: int) -> Tensor
 class SinusoidalPositions(nn.Module):
     """A table of sinusoids for `table_size` positions; positions beyond it are computed on demand.
 
-    The table follows from its formula, so it is not part of the stored weights. It is rounded to single
-    precision: in double precision the formula is evaluated instead.
+    The table follows from its formula, so it is not part of the stored weights. The table is rounded to
+    single precision: in double precision the formula is evaluated instead.
     """
 
     table: Tensor
@@ -123,7 +123,7 @@ class LearnedPositions(nn.Module):
 
 
 class NoPositions(nn.Module):
-    """0 at every position: a bag of words, unless the attention heads use positions."""
+    """0 at every position: the order shows only in a causal mask, or in positions inside the heads."""
 
     zero: Tensor
 
@@ -151,6 +151,7 @@ class GridPositions(nn.Module):
     """Sinusoids in two dimensions for a grid of patches, after `leading` positions of 0 (the class token).
 
     Like `SinusoidalPositions`, the table follows from its formula and is not part of the stored weights.
+    There are no positions beyond the table: the caller must not ask for more than `leading` + rows × columns.
     """
 
     table: Tensor
@@ -276,7 +277,8 @@ class Alibi(HeadPositions):
 
     The paper is about decoders, in which no key follows the query. By distance alone an encoder could not
     tell a sentence from its mirror image. With the slopes reversed, a head with a steep slope before the
-    query has a flat slope after the query. A single head has one slope and cannot tell the sides apart.
+    query has a flat slope after the query, if the number of heads is a power of two. A single head, and the
+    middle one of an odd number of heads, has one slope and cannot tell the sides apart.
     """
 
     def __init__(self, heads: int) -> None:
@@ -294,11 +296,11 @@ class Alibi(HeadPositions):
 def relative_buckets(distances: Tensor, buckets: int, max_distance: int, *, bidirectional: bool) -> Tensor:
     """T5's bucket of each distance. Each small distance has its own bucket.
 
-    Larger distances share buckets that become wider with the distance. All distances beyond `max_distance`
-    share the widest bucket.
+    Larger distances share buckets that become wider with the distance. The last bucket has all distances from
+    `max_distance` on.
 
-    If `bidirectional`, half of the buckets are for keys after the query. If not, all keys after the query
-    are in bucket 0.
+    If `bidirectional`, half of the buckets are for keys after the query. If not, all keys after the query are
+    in bucket 0, together with the distance 0.
     """
     first_bucket = torch.zeros_like(distances)
     if bidirectional:
@@ -316,8 +318,8 @@ def relative_buckets(distances: Tensor, buckets: int, max_distance: int, *, bidi
 class RelativeBias(HeadPositions):
     """A learned number per head and bucket of distances, as in T5. It is initialised to 0.
 
-    T5 does not divide its scores by √d: with its weights, W_Q would have to be multiplied by √d here. T5
-    shares one table among its layers; in jumok each layer has its own.
+    T5 does not divide its scores by √d: with T5's weights, W_Q of the scaled dot product would have to be
+    multiplied by √d. T5 shares one table among its layers; in jumok each layer has its own.
     """
 
     def __init__(

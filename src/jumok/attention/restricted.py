@@ -3,8 +3,8 @@
     softmax(QKᵀ / √d) V, over the keys with |i - j| ≤ r          Vaswani et al. 2017, section 4 and table 1
 
 The queries are split into blocks. Each block is scored only against the keys that its queries may attend to:
-O(r · n · d) time and O(r · n) memory. A mask over all n² scores would give the same result, but would save
-neither time nor memory.
+O(r · n · d) time, and O(r · n) memory for the scores. For r much smaller than n that is less than all n²
+scores cost. A mask over all scores would give the same result, but would save neither time nor memory.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Restricted(ScaledDot):
         return self.attend(query, memory.select(beams.sentence).with_beams(None), call)
 
     def _attend_blocks(self, query: Tensor, memory: KeyValues, query_offset: int) -> Tensor:
-        """The context, from scores (batch, head, block, query, key) of each block against its window of keys.
+        """The context, from scores (batch, head, block, query, key) of each block with its window of keys.
 
         A block that starts at position p has the window p - r … p + block_size - 1 + r; if causal, the window
         ends with the block. A decoding step is one block of one query.
@@ -90,6 +90,7 @@ class Restricted(ScaledDot):
 
         all_keys = torch.ones(1, dtype=torch.bool, device=query.device).expand(1, 1, memory.length, 1)
         allowed = windows(all_keys if memory.allowed is None else memory.allowed[:, None, :, None])
+        # The first query of a block is r positions after the start of the window.
         near = self._band_mask(block_size, window_size, self.neighbours, query.device)
         padded = pad(query, (0, 0, 0, blocks * block_size - queries))
         blocked = padded.reshape(batch, head, blocks, block_size, query_width)

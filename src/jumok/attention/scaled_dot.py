@@ -18,8 +18,8 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 from jumok.attention.contract import Attended, Call, Supports
 from jumok.attention.scored import KeyValues, SoftmaxMechanism
 
-# If the keys do not fill a vector register, torch's softmax computes one number at a time. Keys are padded to
-# this number, which makes the softmax three times as fast.
+# Fewer keys do not fill a vector register, and torch's softmax then computes one key at a time. Padding to
+# this number of keys makes the softmax three times as fast.
 MIN_VECTOR_KEYS = 16
 
 
@@ -44,17 +44,17 @@ class ScaledDot(SoftmaxMechanism):
     def _fused(self, query: Tensor, memory: KeyValues, call: Call) -> Tensor:
         """The context alone, by torch's fused kernel."""
         keys, values = memory.keys, memory.values
-        from_start = self.causal and call.query_offset == 0 and query.shape[2] <= memory.length
+        causal_from_start = self.causal and call.query_offset == 0 and query.shape[2] <= memory.length
         mask = None
-        if not from_start or call.allowed is not None or memory.allowed is not None:
+        if not causal_from_start or call.allowed is not None or memory.allowed is not None:
             mask = self.allowed(query, memory, call)
         missing = MIN_VECTOR_KEYS - memory.length
         if missing > 0 and query.shape[2] > 1:
             keys, values = pad(keys, (0, 0, 0, missing)), pad(values, (0, 0, 0, missing))
-            if mask is not None or not from_start:
+            if mask is not None or not causal_from_start:
                 mask = _pad_mask(mask, memory, missing)
         # If causal from the start, the added keys come after the last query and are never attended to.
-        causal = from_start and mask is None
+        causal = causal_from_start and mask is None
         return scaled_dot_product_attention(query, keys, values, attn_mask=mask, is_causal=causal)
 
 

@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeyValues:
-    """All keys and values of a batch. The tensors may have spare capacity after `length` keys."""
+    """All keys and values of a batch. The tensors may have spare capacity after `length` keys.
+
+    `extend` writes into the spare capacity, so a memory may be extended only once.
+    """
 
     stored_keys: Tensor  # (batch, head, capacity, width)
     stored_values: Tensor  # (batch, head, capacity, width)
     length: int
     allowed: Tensor | None = None  # (batch, length) bool
-    beams: Beams | None = None
+    beams: Beams | None = None  # which row of keys each row of queries reads; None: row r reads row r
 
     @property
     def keys(self) -> Tensor:
@@ -60,7 +63,7 @@ class KeyValues:
         return replace(self, beams=beams)
 
     def extend(self, keys: Tensor, values: Tensor) -> Self:
-        """Append keys and values (batch, head, added, width)."""
+        """Append keys and values (batch, head, added, width). All of them are allowed."""
         length = self.length + keys.shape[2]
         allowed = self.allowed
         if allowed is not None:
@@ -77,7 +80,8 @@ class KeyValues:
 def _append(stored: Tensor, used: int, added: Tensor) -> Tensor:
     """Write `added` after the first `used` positions.
 
-    If the capacity is too small, it is doubled, so n steps copy O(n) positions in total.
+    If the capacity is too small, it becomes twice the new length, so n steps copy O(n) positions in total.
+    With gradients there is no spare capacity, and every step copies all positions.
     """
     if added.requires_grad or stored.requires_grad:
         return torch.cat([stored[:, :, :used], added], dim=2)

@@ -1,4 +1,4 @@
-"""One head without W_Q, W_K, W_V and W_O, as in Bahdanau's and Luong's papers: only the score has parameters.
+"""One head without W_Q, W_K, W_V and W_O, as in Bahdanau's and Luong's papers: only scores have parameters.
 
 context = Σᵢ αᵢ hᵢ                                           Bahdanau et al. 2015, eq. 5
 """

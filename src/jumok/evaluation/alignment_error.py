@@ -38,8 +38,8 @@ def score_alignments(links: Sequence[Alignment], gold: Sequence[Alignment]) -> A
     """Score the sure links of `links` against gold by the formulas at the top of this module."""
     if len(links) != len(gold):
         raise DataError(
-            f"There must be one alignment per gold alignment. Received: {len(links):,} and {len(gold):,}. "
-            "A sentence without links is an empty line."
+            "There must be one alignment per gold alignment. "
+            f"Received: {len(links):,} and {len(gold):,} gold. A sentence without links is an empty line."
         )
     pairs = [(alignment.sure, reference) for alignment, reference in zip(links, gold, strict=True)]
     num_links = sum(len(predicted) for predicted, _ in pairs)

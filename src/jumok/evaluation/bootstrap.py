@@ -1,8 +1,8 @@
 """Significance of the difference between two systems: the paired bootstrap (Koehn 2004).
 
 A resample is a random selection of sentences, drawn with replacement, as large as the test set. Both systems
-are scored on the same resample. This is repeated a thousand times. The statistics of each sentence are
-computed once and summed per resample.
+are scored on the same resample. By default there are a thousand resamples. The statistics of each sentence
+are computed once and summed per resample.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How many test sets are drawn, and the seed. The defaults are sacreBLEU's."""
+    """How many resamples are drawn, and the seed. The defaults are sacreBLEU's."""
 
     count: int = 1000
     seed: int = 12345
@@ -33,8 +33,8 @@ class Resampling:
 class Comparison:
     """Two systems under one metric. Intervals contain 95 % of the resamples; `delta` is system − baseline.
 
-    `p_value` is two-sided: the probability of a difference at least this large by chance. `wins` is
-    the share of resamples in which the system scores higher, Koehn's original statistic.
+    `p_value` is two-sided: the probability of a difference at least this large by chance. `wins` is the share
+    of resamples in which the system's score is higher (with TER: worse), Koehn's original statistic.
     """
 
     metric: str
@@ -62,7 +62,7 @@ def compare(
 ) -> dict[str, Comparison]:
     """Compare the translations of two systems by paired bootstrap, one `Comparison` per metric.
 
-    sacreBLEU's `--paired-bs` gives the same scores and intervals.
+    sacreBLEU's `--paired-bs` gives the same scores, and nearly the same widths of the intervals.
     """
     resampling = resampling or Resampling()
     check_equal_lengths(baseline=baseline, system=system, references=references)
@@ -124,10 +124,10 @@ def _interval(scores: NDArray[floating]) -> Interval:
 
 
 def _p_value(differences: NDArray[floating], delta: float) -> float:
-    """Return the share of resamples whose difference, centred at zero, is at least the observed one.
+    """Return the share of resamples whose difference, minus the mean difference, is at least `delta` in size.
 
-    sacreBLEU 2.6 counts only strictly larger differences, so two equal systems differ with p = 0.001; here
-    they have p = 1.
+    One is added to both counts, so p is never 0. sacreBLEU 2.6 counts only strictly larger differences: for
+    two systems with the same translations it reports p = 0.001, and this function returns 1.
     """
     import numpy  # start-up
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClassScores:
-    """How many pictures are classified correctly, and the top confusions (class, answer, count)."""
+    """How many pictures are classified correctly, and up to ten confusions (class, answer, count)."""
 
     pictures: int
     correct: int
@@ -45,9 +45,10 @@ def evaluate_classifier(classifier: PictureClassifier, pairs: Sequence[Pair]) ->
     """Classify the picture of every pair and compare the answer with its class."""
     unknown = sorted({pair.target for pair in pairs} - set(classifier.classes.names))
     if not pairs or unknown:
-        received = f"the classes {', '.join(unknown[:5])}" if pairs else "no picture"
+        received = f"unknown classes: {', '.join(unknown[:5])}" if pairs else "no picture"
         raise DataError(
-            f"The test set must have the classes of the model: {', '.join(classifier.classes.names[:10])}. "
+            "The test set must have pictures, and no classes except those of the model: "
+            f"{', '.join(classifier.classes.names[:10])}. "
             f"Received: {received}."
         )
     answers = [answer.name for answer in classifier.classify([pair.source for pair in pairs])]

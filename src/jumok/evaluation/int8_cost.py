@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def measure_int8_cost(
     model: TranslationModel, tokenizers: TokenizerPair, recipe: Recipe, pairs: Sequence[Pair]
 ) -> float | None:
-    """Return BLEU in float32 minus BLEU in int8, or None if the model cannot be converted."""
+    """Return BLEU in float32 minus BLEU in int8, or None if CTranslate2 cannot run the model here."""
     try:
         float32, int8 = (
             _bleu(model, tokenizers, recipe, pairs, precision) for precision in ("float32", "int8")

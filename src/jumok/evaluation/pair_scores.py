@@ -3,10 +3,10 @@
     H(y|x) = -1/|y| · log p(y|x)                        the cross-entropy per token of the forward model
     score  = exp(-(|H(y|x) - H(x|y)| + ½ (H(y|x) + H(x|y))))         Junczys-Dowmunt 2018, eq. 2 and 3
 
-This is dual conditional cross-entropy. For a good pair, both cross-entropies are low and nearly equal. For
-two sentences that do not translate each other, both are high. If one side is probable regardless of the other
-side (an empty phrase, a target in the wrong language), only one of the two cross-entropies is high. The
-highest possible score is 1.
+This is dual conditional cross-entropy; tokens include `</s>`. For a good pair, both cross-entropies are low
+and nearly equal. For two sentences that do not translate each other, both are high. If one side is probable
+regardless of the other side (a frequent phrase), only one of the two cross-entropies is high. The highest
+possible score is 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """The cross-entropies of a pair in both directions, in nats per token; NaN if a side is too long."""
+    """The cross-entropies of a pair in both directions, in nats per token.
+
+    A cross-entropy is NaN if a side of the pair is too long for the model of its direction.
+    """
 
     forward: float
     back: float

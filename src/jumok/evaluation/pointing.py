@@ -4,7 +4,7 @@
 
 w̄ is the cross-attention of the last layer, averaged over its heads and over the tokens of the name. In
 Korean, a noun and its particle are one word, but the particle follows from the noun and can be written
-without attention to the picture. The region of such a word gives the number of letters of the name
+without attention to the picture. The region of such a word says how many letters the name has
 (`Region.letters`), and only tokens that begin within these letters are measured. A patch lies in a region if
 the centre of the patch lies in the region. The edge of a thing is often in a patch whose centre is just
 outside the region, so a second score also counts patches that overlap the region. A word is scored only if
@@ -33,16 +33,18 @@ class PointingScores:
     """Counts of the words that have a gold region."""
 
     words: int
-    written: int  # words that the model wrote
+    written: int  # words that the model wrote at the same index
     hits: int  # written words whose greatest attention lies in the region
     overlaps: int = 0  # hits, and words whose greatest attention is on a patch that overlaps the region
 
     @property
     def accuracy(self) -> float:
+        """The share of the written words that are hits."""
         return self.hits / max(self.written, 1)
 
     @property
     def overlap(self) -> float:
+        """The same share, of hits and overlaps together."""
         return self.overlaps / max(self.written, 1)
 
 
@@ -72,6 +74,7 @@ def score_pointing(
             weights = picture_map(translator.attention(pair.source, caption)["cross"].weights)
             for word in common:
                 word_regions = [region for region in regions if region.word == word]
+                # The regions of a word are expected to have the same number of letters.
                 rows = _name_tokens(translator, caption, word_regions[0])
                 patch = int(weights[rows].mean(axis=0).argmax())
                 hits += any(bool(patches_in_region(region, tokenizer.grid)[patch]) for region in word_regions)
@@ -83,7 +86,7 @@ def score_pointing(
 
 
 def _name_tokens(translator: Translator, caption: str, region: Region) -> list[int]:
-    """Return the positions of the tokens that write the name of the thing in the region."""
+    """Return the positions of the caption's tokens that write the name of the thing in the region."""
     tokenizer = translator.tokenizers.target
     ids = tokenizer.encode(caption)
     letters_before, positions = 0, []

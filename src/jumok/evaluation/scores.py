@@ -1,11 +1,11 @@
 """BLEU, chrF and TER of a list of translations, each with sacreBLEU's signature of its options.
 
-sacreBLEU computes the scores, and this module chooses the options of sacreBLEU. Scores are case-sensitive,
-also TER, for which sacreBLEU lowercases by default. BLEU's tokenizer depends on the target language and on
-nothing else: the same texts have the same scores on every machine, in training, in the demo and in
+sacreBLEU computes the scores, and this module chooses the options of sacreBLEU. By default, scores are
+case-sensitive, also TER, for which sacreBLEU lowercases by default. BLEU's default tokenizer depends only on
+the target language: the same texts have the same scores on every machine, in training, in the demo and in
 `jumok evaluate`. sacreBLEU's MeCab tokenizers of Korean and Japanese need packages that not every machine
 has. So Korean, which has spaces, is split like English, and Japanese is split into characters. To compare
-with published scores, name a tokenizer: `--tokenize ko-mecab`.
+with published scores, name their tokenizer, such as `--tokenize ko-mecab` for Korean.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 METRICS = ("bleu", "chrf", "ter")
 
+# Languages without spaces between words, except Chinese, for which sacreBLEU has a tokenizer.
 _UNSPACED_LANGUAGES = {"bo", "dz", "ja", "km", "lo", "my", "th"}
 _LONG_CODES = {
     "bod": "bo",
@@ -85,9 +86,10 @@ def score(
 ) -> Scores:
     """Score translations against one reference each.
 
-    `language` is the code of the target language. Without `tokenize`, BLEU splits Japanese, Thai, Lao,
-    Khmer, Burmese, Tibetan and Dzongkha into characters, Chinese with sacreBLEU's `zh`, and other languages
-    with `13a`; the signature says which. TER is slow: leave it out of `metrics` if time matters.
+    `language` is the code of the target language. Without `tokenize`, BLEU splits Japanese, Thai, Lao, Khmer,
+    Burmese, Tibetan and Dzongkha into characters, Chinese with sacreBLEU's `zh`, and other languages with
+    `13a`; the signature says which. TER counts words, and characters in Chinese and Japanese. It is slow:
+    leave it out of `metrics` if time matters.
     """
     check_equal_lengths(hypotheses=hypotheses, references=references)
     values: dict[str, Any] = {}
@@ -157,7 +159,7 @@ def _check_tokenizer(tokenizer: str, known: Sequence[str]) -> None:
         if tokenizer == name and not _installed(modules):
             raise RecipeError(
                 f'The tokenizer "{tokenizer}" is not installed. `pip install "jumok[{extra}]"` installs it; '
-                '"char" works without.'
+                '"char" needs no package.'
             )
 
 

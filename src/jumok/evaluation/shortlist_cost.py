@@ -21,7 +21,7 @@ _ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class ShortlistCost:
-    """BLEU with the full vocabulary and with the shortlist, and how many times faster the shortlist is."""
+    """BLEU with the full vocabulary and with the shortlist, and how many times faster the latter is."""
 
     full_vocabulary: Scores
     shortlist: Scores

@@ -2,7 +2,8 @@
 
     perplexity = exp(-1/N Σ log p)                          Jelinek et al. 1977
 
-N is the number of tokens, including the end of each sentence. Perplexities per token cannot be compared
+N is the number of predicted tokens: of a language model all tokens, including the end of each sentence; of a
+masked language model the chosen tokens (`jumok.data.masking`). Perplexities per token cannot be compared
 between tokenizers, so the same sum is also divided by the number of words and by the number of characters,
 which do not depend on the vocabulary. Each end of a sentence counts as one word and as one character. A
 masked language model has no perplexity per word or character: it assigns no probability to a whole text.
@@ -55,11 +56,11 @@ class TokenScores:
 
 @dataclass(frozen=True, slots=True)
 class TextScores:
-    """Scores of a model on a text. Words and characters, like tokens, include one end per sentence."""
+    """Scores of a model on a text. Words and characters include one end per sentence."""
 
     task: str
     sentences: int
-    left_out: int  # sentences with more tokens than the model was trained on
+    left_out: int  # sentences with more tokens than the sentences of training had
     words: int
     characters: int
     token_scores: TokenScores
@@ -83,7 +84,7 @@ class TextScores:
 
 
 def evaluate_text(model: TextModel, texts: Sequence[str]) -> TextScores:
-    """Score a text with one sentence per line. Blank lines and lines too long for the model are left out."""
+    """Score a text with one sentence per line. Blank lines and lines longer than in training are left out."""
     non_blank = [text for text in texts if text.strip()]
     encoded = model.tokenizer.encode_batch(non_blank)
     short = [index for index, ids in enumerate(encoded) if len(ids) <= model.max_tokens]
@@ -124,5 +125,5 @@ def score_batch(model: Model, batch: Batch) -> TokenScores:
 
 
 def perplexity(loss: float) -> float:
-    """Return the perplexity of a loss in nats; a huge loss does not overflow."""
+    """Return the perplexity of a loss in nats, at most e^700, so that a huge loss does not overflow."""
     return math.exp(min(loss, 700))  # exp(710) is larger than any float

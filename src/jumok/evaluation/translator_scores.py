@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
     from jumok.types import Pair
 
-MAX_SWAPPED_PAIRS = 50  # pairs that are scored in both directions
+MAX_SWAPPED_PAIRS = 50  # largest number of pairs that are scored in both directions
 MIN_SWAPPED_GAIN = 1.0  # nats per token by which the swapped direction must be better
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Scores and translations of a test set. `alignment` is None without gold or without cross-attention."""
+    """Scores and translations of a test set. `alignment` is None if `align_and_score` returns None."""
 
     scores: Scores
     alignment: AlignmentScores | None
@@ -31,7 +31,7 @@ class Evaluation:
     pointing: PointingScores | None = None  # of captions whose pictures have gold regions
 
     def as_dict(self) -> dict[str, float | str | int]:
-        """Return the scores for JSON. The keys of alignment scores begin with `alignment_`."""
+        """Return the scores for JSON. Keys of alignment and pointing scores begin with these words."""
         entries = self.scores.as_dict()
         if self.alignment is not None:
             entries["alignment_error"] = self.alignment.error
@@ -57,7 +57,7 @@ def evaluate_translator(
     metrics: Sequence[str] = METRICS,
     sentences: str | None = None,
 ) -> Evaluation:
-    """Score the translations of the sources, and the alignment of each source with its reference.
+    """Score the translations of the sources; with gold, also alignments to references, and pointing.
 
     BLEU's tokenizer depends on the translator's target language unless `tokenize` names one. Lines of several
     sentences are split or kept as `sentences` says, by default as the model was trained.
@@ -101,7 +101,10 @@ def evaluate_translations(
 
 
 def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentScores | None:
-    """Score the translator's alignments; None without gold alignments or without cross-attention."""
+    """Score the translator's alignments of the pairs that have a gold alignment.
+
+    The result is None if no pair has one, or if the model has no cross-attention or cannot report it.
+    """
     aligned = [pair for pair in pairs if pair.alignment is not None]
     gold = [pair.alignment for pair in aligned if pair.alignment is not None]
     try:
@@ -113,7 +116,7 @@ def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentS
 
 
 def looks_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
-    """Return whether the model finds these pairs far more probable with their sides swapped.
+    """Return whether the model finds these pairs (at least one) far more probable with swapped sides.
 
     This works for any two languages, even if they have the same script: a model gives words of its source
     language hardly any probability in a translation.
@@ -121,11 +124,12 @@ def looks_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
     sample = pairs[:: -(-len(pairs) // MAX_SWAPPED_PAIRS)]
     sources, targets = [pair.source for pair in sample], [pair.target for pair in sample]
     try:
-        as_given, swapped = _loss(translator, sources, targets), _loss(translator, targets, sources)
+        loss = _loss(translator, sources, targets)
+        swapped_loss = _loss(translator, targets, sources)
     except UnsupportedError:  # raised if only CTranslate2 can run the model
         return False
     # If no pair is short enough, a loss is NaN, and the comparison is False.
-    return swapped + MIN_SWAPPED_GAIN < as_given
+    return swapped_loss + MIN_SWAPPED_GAIN < loss
 
 
 def _loss(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> float:

@@ -73,8 +73,8 @@ class OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     `peak_bytes` is the largest total size at any time, without views and tensors that existed before.
     `longest_chain` is the length of the longest chain of operations in which each operation depends on the
-    previous operation. `multiply_adds` counts the operations for which torch has a formula: matrix products
-    and convolutions.
+    previous operation. `multiply_adds` counts the operations that have a formula: matrix products,
+    convolutions and fused attention.
     """
 
     @classmethod
@@ -151,11 +151,12 @@ def _sequential_steps(func: Any, args: tuple[Any, ...]) -> int:
 
 
 def time_in_turns(runs: Mapping[Key, Callable[[], object]], *, seconds: float) -> dict[Key, float]:
-    """Return the median seconds of each run. Runs take turns, so that a disturbance affects all of them.
+    """Return the median seconds of a call of each function in `runs`.
 
-    There is at least one round of turns. Another round follows if it is expected to end within `seconds`. The
-    caller should have called each run once before, since the first run is slow. The caches are overwritten
-    before every run.
+    The functions take turns, so that a disturbance affects all of them. There is at least one round of turns.
+    Another round, up to `MAX_ROUNDS`, follows if it is expected to end within `seconds` of the start. The
+    caller should have called each function once before, since the first call is slow. The caches are
+    overwritten before every call.
     """
     times_by_key: dict[Key, list[float]] = {key: [] for key in runs}
     flush_buffer = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)

@@ -8,9 +8,9 @@
 
 n is the number of positions, d the width of all heads together and h the width of one head.
 
-All layers map states to states of the same shape, (batch, head, position, width), without projections: the
-comparison is about how layers mix positions. Recurrent and convolutional layers have one head, as wide as all
-heads of the other layers together.
+All layers map states to states of the same shape, (batch, head, position, width). Attention has no
+projections here: the comparison is about how layers mix positions. Recurrent and convolutional layers have
+one head, as wide as all heads of the other layers together.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ class Shape:
         return self.heads * self.width
 
     def states(self, length: int, *, one_head: bool = False) -> Tensor:
-        """Return unit normal states of one sequence, (1, head, position, width)."""
+        """Return unit normal states of one sequence, (1, head, position, width): the same in every call."""
         heads, width = (1, self.total_width) if one_head else (self.heads, self.width)
         return torch.randn(1, heads, length, width, generator=torch.Generator().manual_seed(length))
 
 
 @dataclass(frozen=True, slots=True)
 class ProfiledLayer:
-    """A row of the table: how to make the layer, and what the paper says about it."""
+    """A row of the table: how to make the layer, and what its paper says about it."""
 
     make: Callable[[Shape], Layer]
-    operations_order: str
-    path_order: str
+    operations_order: str  # of the number of operations in a layer, such as "n²·d"
+    path_order: str  # of the number of layers between the first position and the last, such as "n/r"
     multiply_adds: Callable[[Shape, int], int]
     """Multiply-adds by the paper's formula, for a shape and a sequence length."""
-    one_head: bool = False
+    one_head: bool = False  # whether the states have one head of the total width
     make_step: Callable[[Shape], Layer] | None = None
     """Makes one step of a layer that runs several steps. Paths are measured through one step."""
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def influence(layer: Layer, states: Tensor) -> Tensor:
     """Return which inputs change which outputs: a boolean tensor (output position, input position).
 
-    `states` are (1, head, position, width). The sequence is copied once per position, and in each copy only
-    the output at that position is differentiated.
+    `states` are (1, head, position, width). The sequence is copied once per position: of copy i, only the
+    output at position i is differentiated.
     """
     length = states.shape[2]
     copies = states.repeat(length, 1, 1, 1).requires_grad_()
@@ -36,8 +36,8 @@ def influence(layer: Layer, states: Tensor) -> Tensor:
 def path_length(influences: Iterable[Tensor]) -> int | None:
     """Return the number of layers after which the first input reaches the last output.
 
-    `influences` has the influence of each layer. The result is None if the input does not reach the output
-    through these layers, or through as many layers as there are positions.
+    `influences` has the influence of each layer, from the first layer on. The result is None if the input
+    does not reach the output through these layers, or through as many layers as there are positions.
     """
     reached: Tensor | None = None  # (position,) bool: the positions that the first input influences
     for layers, layer_influence in enumerate(influences, start=1):

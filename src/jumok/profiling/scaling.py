@@ -17,12 +17,12 @@ WIDTHS = (2, 8, 32, 100, 512)
 QUERIES, KEYS = 1024, 16
 
 EXAMPLES = ((1.1, -0.8, -1.7), (9.0, -11.0, 7.0))
-"""Scores with a variance of about 2, and of about 120."""
+"""Scores with a sample variance of about 2, and of about 120."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightSpread:
-    """How evenly weights are distributed, averaged over many queries."""
+    """How evenly the weights of a query are distributed; both numbers are means over many queries."""
 
     entropy: float  # in nats: ln 16 if 16 weights are equal, 0 if one key has all the weight
     largest: float  # the largest weight

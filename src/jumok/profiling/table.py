@@ -1,8 +1,8 @@
 """Table 1 of the paper, measured: one row per layer.
 
-Only the orders ("n²·d", "n/r") and the formulas are from papers. All other numbers are measured. The fields
-of the dataclasses are the keys of `jumok bench attention --json`, except that the key of
-`PathLength.sequence_length` is "places".
+Only the formulas and the orders of operations ("n²·d") and paths ("n/r") are from papers. The orders of the
+longest chains and all other numbers are measured. The fields of the dataclasses are the keys of
+`jumok bench attention --json`, except that the key of `PathLength.sequence_length` is "places".
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """The longest chain of operations: its order of growth ("1", "log n" or "n"), and its lengths."""
+    """The longest chain of operations: the measured order of growth ("1", "log n", "n"), and the lengths."""
 
     order: str
     chain: dict[int, int]
@@ -63,7 +63,7 @@ class PathLength:
 
     order: str
     sequence_length: int  # the JSON key is "places"
-    layers: int | None
+    layers: int | None  # None: the first position does not reach the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def attention_table(
 
 
 def check_sizes(sizes: Sequence[int]) -> list[int]:
-    """Return the distinct sizes in order; raise if no exponent can be fitted to them."""
+    """Return the distinct sizes in order; raise unless there are two, each of at least `MIN_TOKENS`."""
     distinct = sorted(set(sizes))
     if len(distinct) < 2 or distinct[0] < MIN_TOKENS:
         raise RecipeError(
@@ -148,7 +148,7 @@ def check_sizes(sizes: Sequence[int]) -> list[int]:
 
 
 def _runs(sizes: list[int], shape: Shape) -> dict[tuple[str, int], Callable[[], Tensor]]:
-    """Return (layer name, size) → function that runs a forward pass; passes of one size are adjacent."""
+    """Return (layer name, size) → function that runs a forward pass. Functions of one size are adjacent."""
     layers = {name: layer.build(shape) for name, layer in PROFILED_LAYERS.items()}
     runs: dict[tuple[str, int], Callable[[], Tensor]] = {}
     for size in sizes:
@@ -192,7 +192,7 @@ def growth_order(amounts: Sequence[int]) -> str:
     """Return how three amounts, for n, 2n and 4n, grow.
 
     "1" means that the last two are equal, "n" that the second increment is about twice the first, and "log n"
-    that it is smaller.
+    that the second increment is smaller than for "n".
     """
     shortest, middle, longest = amounts
     if longest == middle:
