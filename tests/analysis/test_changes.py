@@ -133,6 +133,13 @@ def test_a_pin_gives_its_keys_a_share_and_rescales_the_rest(share: float) -> Non
         Pin("cross", queries=(2,), keys=(1,), weight=1.5)
 
 
+def test_a_key_that_a_pin_names_twice_gets_its_whole_share() -> None:
+    translator = small_translator("transformer")
+    edits = [Pin("cross", 0, 0, queries=(2,), keys=keys, weight=0.5) for keys in ((1, 3), (1, 3, 1))]
+    once, twice = (explain(translator, SENTENCE, target=TARGET, edit=edit) for edit in edits)
+    np.testing.assert_array_equal(twice.attention["cross"].weights, once.attention["cross"].weights)
+
+
 @every_small_model
 def test_tokens_before_a_change_stay_the_same(name: str) -> None:
     translator = small_translator(name)

@@ -41,6 +41,7 @@ describe("changes", () => {
     expect(applied({ kind: "pin", ...scope, queries: [2], keys: [0], weight: 0 }, [0.5, 0.25, 0.25])).toEqual([0, 0.5, 0.5]);
     expect(applied({ kind: "pin", ...scope, queries: [2], keys: [2], weight: 0.5 }, [0.75, 0.25, 0])).toEqual([0.375, 0.125, 0.5]);
     expect(applied({ kind: "pin", ...scope, queries: [2], keys: [0], weight: 0.5 }, [1, 0])).toEqual([0.5, 0]); // no other weight can be rescaled
+    expect(applied({ kind: "pin", ...scope, queries: [2], keys: [0, 1, 0], weight: 0.5 }, [0.125, 0.375, 0.5])).toEqual([0.125, 0.375, 0.5]); // a key named twice
   });
 
   it("silenced heads stay silenced, whatever the order of the changes", () => {

@@ -72,7 +72,7 @@ def _paint(change: Paint, weights: Tensor, window: Window) -> None:
 
 @apply_change.register(Pin)
 def _pin(change: Pin, weights: Tensor, window: Window) -> None:
-    keys = [window.keys.start + key for key in change.keys]
+    keys = [window.keys.start + key for key in dict.fromkeys(change.keys)]
     for index in change.queries:
         query = window.index_of(index)
         if query is None:

@@ -50,7 +50,8 @@ function paint(weights: Float32Array, key: number, weight: number): void {
 /** Give these keys together this share of the row. The share is divided among the keys in proportion to their weights, or equally if their
  * weights are all 0. The other weights are rescaled so that the sum of the row stays the same. If the other weights are all 0, they stay 0,
  * and the sum becomes the share of the old sum. A row of zeros is treated as a row whose sum is 1. */
-function pin(weights: Float32Array, keys: readonly number[], share: number): void {
+function pin(weights: Float32Array, namedKeys: readonly number[], share: number): void {
+  const keys = [...new Set(namedKeys)];
   const sum = sumOf(weights);
   const total = sum > 0 ? sum : 1;
   const sumOfKeys = keys.reduce((partialSum, key) => partialSum + weights[key], 0);
