@@ -284,6 +284,14 @@ def test_the_translated_file_declares_utf_8(name: str, text: str) -> None:
         assert shout(document) == text.format("UTF-8").replace("one", "ONE")
 
 
+def test_only_the_header_of_a_po_file_gets_another_charset() -> None:
+    """A program looks its texts up by msgid, so a msgid must never change."""
+    header = '# A comment\nmsgid ""\nmsgstr ""\n"Content-Type: text/plain; charset={}\\n"\n\n'
+    entry = 'msgid "Content-Type: text/html; charset=iso-8859-1\\n"\nmsgstr "Content-Type: a; charset=big5"\n'
+    _, document = read_document("a.po", (header.format("iso-8859-1") + entry).encode())
+    assert shout(document) == header.format("UTF-8") + entry
+
+
 def test_html_files_keep_their_tags() -> None:
     _, document = read_document("a.htm", b"<h1>one</h1>\n<p>two <b>three</b></p>")
     assert shout(document) == "<h1>ONE</h1>\n<p>TWO <b>THREE</b></p>"

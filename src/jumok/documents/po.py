@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _HEADER = re.compile(r'^msgid ""\s*\nmsgstr\s(?:[ \t]*+"[^\n]*+\n?+)++', re.MULTILINE)
 _LANGUAGE = re.compile(r'((?:"|\\n)Language:)[ \t]*+([\w@.-]*+)[ \t]*+(?=\\n|")')
+_CONTENT_TYPE = r"(?:\"|\\n)Content-Type:[^\"\n]*?"
 _STRING_LINE = re.compile(r'\s*(?:(msg\w+(?:\[\d+\])?)\s+)?"(.*)"\s*$')
 
 
@@ -64,8 +65,8 @@ def _parse(text: str) -> CompositeTemplate:
     for entry in _split_entries(text.replace("\r\n", "\n")):
         untranslated = _read_untranslated(entry)
         if untranslated is None:
-            # Only the header declares a charset.
-            parts.append(declare_utf8(entry, r"(?:\"|\\n)Content-Type:[^\"\n]*?"))
+            is_header = _HEADER.search(entry) is not None  # other entries may have a text about a charset
+            parts.append(declare_utf8(entry, _CONTENT_TYPE) if is_header else entry)
         else:
             parts.extend([untranslated, "\n" * entry.endswith("\n")])
     return CompositeTemplate(parts, line_end_of(text))
