@@ -101,6 +101,13 @@ def test_concatenated_compressed_streams_are_one_text(tmp_path: Path) -> None:
         assert len(pairs_of(tmp_path / f"p.tsv{suffix}", content)) == 2
 
 
+def test_zeros_may_pad_a_compressed_stream(tmp_path: Path) -> None:
+    """Tapes pad files to a multiple of a block. Here the padding is longer than one read."""
+    for suffix in (".gz", ".xz"):
+        content = COMPRESS[suffix](b"a\tb\n") + bytes(4096) + COMPRESS[suffix](b"c\td\n") + bytes(4096)
+        assert len(pairs_of(tmp_path / f"p.tsv{suffix}", content)) == 2
+
+
 def test_csv_cells_may_hold_commas_quotes_and_newlines(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path / "p.csv", '"Yes, ""you"".",b\n"two\nlines",d\nlast,e\n')
     assert list(corpus.numbered_pairs()) == [

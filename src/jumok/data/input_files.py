@@ -188,6 +188,8 @@ def _decompressed(
     consumed = produced = 0
     has_more_output = False  # for the data that the decompressor has received
     while data := raw.read(_COMPRESSED_CHUNK_BYTES):
+        if decompressor is None and consumed:
+            data = data.lstrip(b"\0")  # padding of a stream that has ended
         consumed += len(data)
         while data or has_more_output:
             decompressor = decompressor or new_decompressor()
