@@ -112,6 +112,39 @@ def test_a_line_is_dragged_to_another_word(page: Page, translator: Translator) -
     assert float(shown) == pytest.approx(difference, abs=0.006)
 
 
+def test_a_line_that_is_held_below_another_word_can_be_dropped_on_this_word(page: Page) -> None:
+    """The first, small movement of the pointer is still a click, although another word is near."""
+    held: Any = page.evaluate(
+        """() => {
+          const words = [...document.querySelectorAll("[data-word^=source-]")];
+          const boxes = words.map((word) => word.getBoundingClientRect());
+          for (const path of document.querySelectorAll("[data-line]")) {
+            const frame = path.ownerSVGElement.getBoundingClientRect();
+            const [row, column] = path.dataset.line.split("-").map(Number);
+            for (let share = 0.04; share < 0.4; share += 0.02) {
+              const { x, y } = path.getPointAtLength(share * path.getTotalLength());
+              const [left, top] = [frame.left + x, frame.top + y];
+              const isBelow = (box) => left > box.left + 4 && left < box.right - 4 && top - box.bottom < 24;
+              const other = boxes.findIndex(isBelow);
+              const isHit = document.elementFromPoint(left, top)?.dataset.line === path.dataset.line;
+              if (isHit && other >= 0 && other !== column) return { start: [left, top], row, other };
+            }
+          }
+        }"""
+    )
+    assert held, "no line passes below another word"
+    x, y = held["start"]
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - 2)
+    page.mouse.move(x, y - 8)
+    page.mouse.up()
+    wait_for_responses(page)
+    [change] = changes(page)
+    assert (change["kind"], change["weight"]) == ("pin", 1)
+    expect(page.locator(f"[data-held='{held['row']}-{held['other']}']")).to_have_count(1)
+
+
 def test_escape_cancels_a_drag_and_a_line_that_is_dropped_outside_is_cut(page: Page) -> None:
     x, y, _ = strongest_line(page, 1)
     drag(page, (x, y), (x, 5), drop=False)
