@@ -157,7 +157,7 @@ def test_a_translator_can_start_from_an_encoder_only_model(
     message = call("train", pairs, *encoder, "--out", tmp_path / "x", "--model", "recurrent").error_of(
         "train"
     )
-    assert "Received: --model recurrent" in message
+    assert "Received: model.family = recurrent" in message
     assert not (tmp_path / "x").exists()
 
 
