@@ -77,5 +77,5 @@ def test_the_attention_page_and_its_requests_are_answered(shared_server: Running
         assert (unused.status, "65,536" in unused.json["error"]) == (413, True)
     assert shared_server.post("/attention/en_de/explain", request).status == 200  # the worker still runs
     # The translation page knows each model and its tags. These models have no tags.
-    tags_of_models = '"models": {"en_de": [], "de_fr": []}'
+    tags_of_models = '"tagsByPair": {"en_de": [], "de_fr": []}'
     assert html.escape(tags_of_models) in shared_server.get("/").text

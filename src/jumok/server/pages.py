@@ -176,10 +176,10 @@ def _page_settings(service: Service) -> dict[str, Any]:
     pairs = service.language_pairs
     return {
         "limit": service.limits.max_characters,
-        "delay": FRONTEND_TIMEOUT,
+        "typingPause": FRONTEND_TIMEOUT,
         "targets": {code: pairs.targets(code) for code in pairs.codes},
         "names": {code: language_name(code) for code in pairs.codes},
-        "models": {pair.name: service.tags(pair) for pair in pairs.text_pairs},
+        "tagsByPair": {pair.name: service.tags(pair) for pair in pairs.text_pairs},
         "attentionPages": not service.api_keys,
     }
 
@@ -282,7 +282,7 @@ def _route_html(
     pairs: LanguagePairs,
 ) -> str:
     schema, strings = request_schema(operation), STRINGS[ui_language]
-    fields = _without_idle_languages(schema.get("properties", {}), pairs)
+    fields = _with_translatable_languages(schema.get("properties", {}), pairs)
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code>"
         f"<td>{escape(strings['required']) if name in schema.get('required', ()) else ''}"
@@ -302,7 +302,7 @@ def _route_html(
     )
 
 
-def _without_idle_languages(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
+def _with_translatable_languages(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
     """Return the schemas of fields. `source` and `target` list what `_translatable_languages` returns."""
     if not {"source", "target"} <= fields.keys():
         return fields

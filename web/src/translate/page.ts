@@ -109,8 +109,8 @@ export class TranslationPage implements SentenceHost {
   #availableTags(): string[] {
     const [source, target] = [this.#source.value, this.#target.value];
     const matches = (pair: string) => (source === AUTO ? pair.endsWith(`_${target}`) : pair === `${source}_${target}`);
-    const pairs = Object.keys(settings.models).filter(matches);
-    return [...new Set(pairs.flatMap((pair) => settings.models[pair]))]; // `models` has the tags of each model, by its language pair
+    const pairs = Object.keys(settings.tagsByPair).filter(matches);
+    return [...new Set(pairs.flatMap((pair) => settings.tagsByPair[pair]))];
   }
 
   #input(): TranslationInput {
@@ -135,7 +135,7 @@ export class TranslationPage implements SentenceHost {
     clearTimeout(this.#timer);
     this.#onFieldsChanged();
     // Nothing is translated while the user composes a character, for example a Hangul syllable.
-    if (!this.#isComposing) this.#timer = window.setTimeout(() => void this.translate(), settings.delay);
+    if (!this.#isComposing) this.#timer = window.setTimeout(() => void this.translate(), settings.typingPause);
   }
 
   /** Update the page after the fields have changed. The translation that is shown is then stale. */
@@ -221,7 +221,7 @@ export class TranslationPage implements SentenceHost {
       if (name === "text") {
         this.#routing = data as Routing;
         const path = [this.#routing.source, ...(this.#routing.pivot ?? []), input.target].join("_");
-        this.pair = path in settings.models ? path : "";
+        this.pair = path in settings.tagsByPair ? path : "";
         const end = sentences.at(-1)?.span[1] ?? 0;
         this.#draw(job, sentences, sentences.length ? text.slice(end) : (data as { text: string }).text, true);
       }

@@ -7,13 +7,13 @@ export interface Settings {
   /** The largest number of characters per request. */
   limit: number;
   /** Milliseconds after the last key until a request is sent. */
-  delay: number;
+  typingPause: number;
   /** The languages that each language can be translated into. */
   targets: Record<string, string[]>;
   /** Names of languages, in case the browser does not know them. */
   names: Record<string, string>;
   /** The tags of each model, by the name of the model's language pair, for example `en_ko`. */
-  models: Record<string, string[]>;
+  tagsByPair: Record<string, string[]>;
   /** Whether the attention page of a model can be opened. False if the server requires API keys. */
   attentionPages: boolean;
 }
