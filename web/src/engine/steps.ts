@@ -177,7 +177,7 @@ function* recurrentSteps(model: Recurrent, source: Ids, target: Ids, cell: Cell,
     yield vectorStep("query part", "W_q s", prepared);
     yield vectorStep("key part", "W_k hᵢ", key);
     yield vectorStep("hidden", "tanh(W_q s + W_k hᵢ)", tanh(add(prepared, key)));
-    yield vectorStep("energy", "v", score.scoreVector);
+    yield vectorStep("energy", "v", score.scoreVector); // stored files have this name for v
   }
   const scores = score.scores(query, state.keys);
   yield keysStep("scores", "e", scores);

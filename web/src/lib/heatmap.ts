@@ -73,14 +73,14 @@ function truncate(text: string, maxEms: number): string {
   return `${start}…`;
 }
 
-/** The layout of a map in pixels. `maxCell` is the largest width of a cell. `otherLabels` are the row labels of a second map whose columns
+/** The layout of a map in pixels. `maxCellWidth` is the largest width of a cell. `otherLabels` are the row labels of a second map whose columns
  * should be aligned with this map. */
-export function computeLayout(map: AttentionMap, availableWidth: number, maxCell = 46, otherLabels: string[] = []): Layout {
+export function computeLayout(map: AttentionMap, availableWidth: number, maxCellWidth = 46, otherLabels: string[] = []): Layout {
   const maxWidth = (labels: string[]) => Math.max(1, ...labels.map(widthInEms));
   const left = Math.min(MAX_LABEL, maxWidth([...map.rowLabels, ...otherLabels]) * FONT_SIZE) + GAP + 4;
   const minCell = availableWidth < NARROW ? 10 : 4; // on a narrow screen the map scrolls
   const room = availableWidth - left - 2;
-  const within = (cell: number) => Math.max(minCell, Math.min(maxCell, cell));
+  const within = (cell: number) => Math.max(minCell, Math.min(maxCellWidth, cell));
   /** How far the label of the last column, if slanted, reaches beyond the middle of this column. */
   const reach = (Math.min(MAX_LABEL, widthInEms(map.columnLabels.at(-1) ?? "") * FONT_SIZE) + FONT_SIZE / 2) * SLANT;
   /** The width of a cell if no label is slanted. */
