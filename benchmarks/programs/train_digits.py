@@ -1,7 +1,7 @@
 """Train a classifier on four fifths of scikit-learn's 1,797 handwritten digits, and score it on the rest.
 
 A digit has 8 × 8 pixels. The number of steps is fixed, so the option `minutes`, which all programs of the
-topic get, is not used.
+benchmark topic `pictures` get, is not used.
 """
 
 from __future__ import annotations

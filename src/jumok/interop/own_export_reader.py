@@ -92,7 +92,10 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Imp
 
 
 def _refuse_choices(package: Package, choices: ImportChoices) -> None:
-    """Raise an error for options that the export record determines: languages, positions and the code."""
+    """Raise an error for options whose values the export record has.
+
+    These are the languages, the positions and `--code`, the target-language code.
+    """
     options = {
         "--positions": choices.positions != "auto",
         "--from": choices.source_language,

@@ -42,7 +42,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._response_timer: asyncio.TimerHandle | None = None
         self._draining = False
         self._in_head = self._in_body = False
-        self._head_bytes = 0  # of the head, or trailer, that is being read
+        self._head_bytes = 0  # of the head of the request, and of its trailer
         self._silent_bytes = 0  # fed to the parser since its last callback
         self._bad_request_reason = "not HTTP/1.1"
         # With a high-water mark of 0, asyncio calls `pause_writing` as soon as a byte cannot be sent at once,
@@ -59,7 +59,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.shutdown()
 
     def make_room(self) -> bool:
-        """Close another connection to make room for this connection. Return whether one was closed."""
+        """Close another connection to make room for this one, and return whether one was closed.
+
+        This class closes none. A subclass may override the method.
+        """
         return False
 
     def data_received(self, data: bytes) -> None:

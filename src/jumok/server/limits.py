@@ -1,7 +1,7 @@
 """The size limits and timeouts of the server. All are on by default.
 
-Limits of single fields are in the modules that check them: `api/fields.py`, `api/attention.py` and
-`request_body.py`.
+Limits of single fields are in the modules that check them: `api/fields.py`, `api/attention.py`,
+`api/candidates.py` and `request_body.py`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Limits:
     max_connections: int = 2_000
     max_queued_sentences: int = 12_288
     max_queued_characters: int = 1_500_000
-    """The queue is full with `max_queued_sentences` or this many characters. One client may fill two thirds
-    of each."""
+    """The queue is full with `max_queued_sentences` or this many characters. A client may have at most
+    twice as much of each in the queue as is still free. If the queue is empty, it may add any amount."""
     request_timeout: float = 60.0
     """Time for answering a request. A request that needs more is refused at once, or ends with 503."""
     thread_timeout: float = 15.0

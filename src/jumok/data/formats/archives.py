@@ -92,7 +92,10 @@ def _in_order(stem: str, names: list[str]) -> list[str]:
 
 
 def _language_of(name: str) -> str:
-    """Return the language that a suffix in lower case (`x.ko`, `x.zh_CN`) names; "" if it names none."""
+    """Return the language of a suffix such as `.ko` or `.zh_CN`; "" for other suffixes.
+
+    The part before `_` must be in lower case: `README.EN` is not taken for an English text.
+    """
     suffix = PurePosixPath(name).suffix.removeprefix(".")
     language = find_language(suffix) if suffix.partition("_")[0].islower() else None
     return language.code if language else ""

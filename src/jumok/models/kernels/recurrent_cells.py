@@ -72,7 +72,10 @@ class CellActivations(ABC):
 
     @abstractmethod
     def write_factors(self, blocks: Tensor) -> None:
-        """Write the factors by which δ (or γ) is multiplied into `blocks` (step, …, row, block, width)."""
+        """Write the factors of δ (or γ), which `backward_step` multiplies, into `blocks`.
+
+        `blocks` is (step, …, row, block, width).
+        """
 
     @abstractmethod
     def backward_step(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""The averaged weights that the finish of a phase chose: `average/` of a run folder.
+"""The averaged weights that were chosen at the end of a phase: `average/` of a run folder.
 
 No checkpoint has these weights. If the run is given more training, a checkpoint of a later phase replaces the
 model only if it validates better than this average.
