@@ -83,6 +83,7 @@ class Result:
     measure: str
     rows: list[Row]
     has_ratios: bool = True
+    lower_is_better: bool = False
 
 
 def module_command(program: str, options: Mapping[str, object]) -> list[str]:
@@ -141,6 +142,7 @@ def make_result(comparison: Comparison, measured: Mapping[str, Sequence[Measures
         comparison.measure,
         [_row(comparison, system.name, measured[system.name], first) for system in comparison.systems],
         comparison.has_ratios,
+        comparison.lower_is_better,
     )
 
 

@@ -67,24 +67,39 @@ def _conditions(content: Mapping[str, Any]) -> str:
 def _cells(result: Mapping[str, Any]) -> list[list[str]]:
     """Return the head and the rows of the table of a result.
 
-    The columns are the compared measure, its range over the rounds, the ratio, and other measures.
+    The columns are the compared measure, its range over the rounds, the ratio, the ratio to the best round of
+    the row's system, and other measures.
     """
     first = result["measure"]
     others = [name for row in result["rows"] for name in row["measures"] if name != first]
     columns = [first, *dict.fromkeys(others)]
     has_ranges = any(len(row.get("rounds", ())) > 1 for row in result["rows"])
     has_ratios = result.get("has_ratios", True)
-    ratio_head = ["jumok's speed relative to it"] * has_ratios
-    head = ["", columns[0], *["range"] * has_ranges, *ratio_head, *columns[1:]]
-    rows = [_row(row, columns) for row in result["rows"]]
-    is_shown = [True, True, has_ranges, has_ratios, *[True] * (len(columns) - 1)]
-    return [head, *[list(compress(row, is_shown)) for row in rows]]
+    head = [
+        "",
+        columns[0],
+        "range",
+        "jumok's speed relative to it",
+        "relative to its best round",
+        *columns[1:],
+    ]
+    is_shown = [True, True, has_ranges, has_ratios, has_ranges and has_ratios, *[True] * (len(columns) - 1)]
+    rows = [_row(row, columns, result.get("lower_is_better", False)) for row in result["rows"]]
+    return [list(compress(row, is_shown)) for row in (head, *rows)]
 
 
-def _row(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+def _row(row: Mapping[str, Any], columns: Sequence[str], lower_is_better: bool) -> list[str]:
     figures = [_figure(row["measures"].get(column)) for column in columns]
-    ratio = "–" if row["ratio"] is None else f"{row['ratio']:.2f} ×"
-    return [row["name"], figures[0], _range(row.get("rounds", ())), ratio, *figures[1:]]
+    rounds = row.get("rounds", ())
+    ratio, best_ratio = row["ratio"], None
+    if ratio is not None and len(rounds) > 1:
+        value = row["measures"][columns[0]]
+        best_ratio = ratio * (min(rounds) / value if lower_is_better else value / max(rounds))
+    return [row["name"], figures[0], _range(rounds), _ratio(ratio), _ratio(best_ratio), *figures[1:]]
+
+
+def _ratio(ratio: float | None) -> str:
+    return "–" if ratio is None else f"{ratio:.2f} ×"
 
 
 def _range(rounds: Sequence[float]) -> str:

@@ -106,13 +106,22 @@ def test_the_page_shows_the_results_and_says_which_are_missing(tmp_path: Path) -
 
 def test_a_table_shows_the_range_of_the_rounds(tmp_path: Path) -> None:
     ranged = stored_results(results=[asdict(make_result(COMPARISON, MEASURED))])
-    assert "45 40 to 50 2.00 ×" in " ".join(as_text(ranged).split())
+    assert "45 40 to 50 2.00 × 1.80 ×" in " ".join(as_text(ranged).split())
     (tmp_path / "training.json").write_text(json.dumps(ranged), encoding="utf-8")
     page = fill_page(PAGE.read_text(encoding="utf-8"), tmp_path)
-    assert "| jumok | 90 | 1 to 100 | 1.00 × | – |" in page
-    assert "| peak | – | – | – | 8 |" in page
+    assert "| jumok | 90 | 1 to 100 | 1.00 × | 0.90 × | – |" in page
+    assert "| peak | – | – | – | – | 8 |" in page
     assert "Medians of 3 rounds" in as_text(ranged)
     assert "One round" in as_text(stored_results(rounds=1))
+
+
+def test_the_best_round_of_a_time_is_its_shortest() -> None:
+    rounds = {"jumok": [2.0, 3.0], "snail": [4.0, 6.0]}
+    measured = {name: [{"seconds": seconds} for seconds in of_system] for name, of_system in rounds.items()}
+    systems = [System(name, "sleep") for name in rounds]
+    comparison = Comparison("naps", "seconds", systems, lower_is_better=True)
+    times = stored_results(results=[asdict(make_result(comparison, measured))])
+    assert "snail 5 4 to 6 2.00 × 1.60 ×" in " ".join(as_text(times).split())
 
 
 def test_every_topic_has_a_section_on_a_page() -> None:
