@@ -21,11 +21,11 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Error as BrowserError
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from jumok.text.words import split_words
 from support.office_files import make_xlsx
-from support.page_browser import FLAGS, find_browser
+from support.page_browser import browser_or_skip
 from support.serve_models import make_digit_model, sentences
 from support.serve_process import serving_in_thread
 
@@ -56,13 +56,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    executable = find_browser()
-    if executable is None:
-        pytest.skip("no browser is installed: `make browser` installs one")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+    with browser_or_skip() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import expect
+import pytest
+from playwright.sync_api import expect, sync_playwright
 
 from jumok.server.viewer.http_server import ViewerServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
     from jumok.server.viewer.service import ExplanationService
 
@@ -47,6 +49,22 @@ SENTENCE = "I go home."
 
 def find_browser() -> str | None:
     return next((path for name in BROWSER_NAMES if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def browser_or_skip() -> Iterator[Browser]:
+    """Open a browser. Skip the test if there is none, or no font: without a font, Chromium crashes."""
+    executable = find_browser()
+    if executable is None:
+        pytest.skip(
+            f"no browser is installed (looked for {', '.join(BROWSER_NAMES)}): `make browser` installs one"
+        )
+    if shutil.which("fc-list") and not subprocess.run(["fc-list"], capture_output=True).stdout:
+        pytest.skip("the browser has no font: `make browser` installs one")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield chromium
+        chromium.close()
 
 
 @dataclass

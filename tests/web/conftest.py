@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from jumok.inference.loading import load
 from jumok.server.viewer.run_monitor import RunMonitor
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.storage.model_folder import read_card
-from support.page_browser import BROWSER_NAMES, FLAGS, SENTENCE, MonitoredPage, find_browser, serving
+from support.page_browser import SENTENCE, MonitoredPage, browser_or_skip, serving
 from support.page_models import train_runs
 
 if TYPE_CHECKING:
@@ -37,15 +36,8 @@ def browser() -> Iterator[Browser]:
     A browser for all files would be open during tests of other files, which could then not start an event
     loop.
     """
-    executable = find_browser()
-    if executable is None:
-        pytest.skip(
-            f"no browser is installed (looked for {', '.join(BROWSER_NAMES)}): `make browser` installs one"
-        )
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+    with browser_or_skip() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture
