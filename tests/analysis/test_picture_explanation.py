@@ -80,7 +80,7 @@ def test_distances_between_patches_are_measured_in_the_picture(picture: str) -> 
     np.testing.assert_allclose(encoder.distance, expected, rtol=1e-5)
 
 
-def test_a_caption_has_a_search_effects_steps_and_changes(picture: str) -> None:
+def test_a_caption_has_a_search_and_effects_and_steps_and_can_be_changed(picture: str) -> None:
     complete = complete_explanation(explain(picture_translator(), picture))
     assert complete.search is not None
     assert complete.search.attention.shape[1] == 16  # 4 × 4 patches
