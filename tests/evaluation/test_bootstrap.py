@@ -54,7 +54,7 @@ def test_a_clear_difference_is_significant(
 ) -> None:
     for comparison in compare(baseline, better_system, references).values():
         assert comparison.p_value < 0.01
-        assert comparison.wins == 1
+        assert comparison.wins == 1  # the share of samples in which the system is better
         assert comparison.delta == pytest.approx(comparison.system - comparison.baseline)
         assert 0 < comparison.delta_interval[0] < comparison.delta < comparison.delta_interval[1]
 
