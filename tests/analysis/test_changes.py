@@ -150,7 +150,7 @@ def test_tokens_before_a_change_stay_the_same(name: str) -> None:
     assert changed.before is not None
     assert changed.before.target == plain.target
     assert changed.before.log_prob == pytest.approx(plain.log_prob, abs=1e-4)
-    # A translation that was cut at the longest length has no </s>.
+    # A translation that was cut at its maximum length has no </s>.
     produced = torch.tensor([*plain.target.ids, END][: len(plain.target.ids) + plain.ended])
     under_change = (
         changed.bound_model.log_probs(plain.target.ids)[: len(produced)].gather(1, produced[:, None]).sum()
@@ -254,7 +254,7 @@ def test_a_pin_with_words_is_accepted_even_if_the_translation_has_no_such_step()
     np.testing.assert_allclose(explanation.log_probs, plain.log_probs, atol=1e-4)  # the pin has no effect
 
 
-def test_a_change_in_json_has_the_key_words_only_if_it_has_words() -> None:
+def test_the_json_of_a_change_without_words_has_no_field_for_them() -> None:
     assert change_to_json(Pin("cross", queries=(9,), keys=(1,), words=("책을", "book")))["words"] == [
         "책을",
         "book",

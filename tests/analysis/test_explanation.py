@@ -27,6 +27,7 @@ from support.random_translators import (
 
 if TYPE_CHECKING:
     from jumok.analysis.explanation import Explanation
+    from jumok.analysis.live_explanation import LiveExplanation
 
 every_small_model = pytest.mark.parametrize("name", SMALL_MODELS)
 
@@ -303,20 +304,29 @@ def test_partial_translations_are_reported() -> None:
     explanation = explain(translator, SENTENCE, on_partial=partials.append)
     tree = explanation.search
     assert tree is not None
-    decode = translator.tokenizers.target.decode
-    for step, (text, candidates) in enumerate(zip(partials, tree.steps, strict=False)):
-        best = max(range(len(candidates)), key=lambda index: candidates[index].constrained_log_prob)
-        assert text == decode(tree.ids(step, best))
+    assert partials == best_texts(explanation)[: len(partials)]
     ended = [step for step, candidates in enumerate(tree.steps) if candidates[0].finished]
     assert len(partials) == (ended[0] + 1 if ended else len(tree.steps))
+
+
+def best_texts(explanation: LiveExplanation) -> list[str]:
+    """Return the text of the best candidate of each step of the search."""
+    tree = explanation.search
+    assert tree is not None
+    texts = []
+    for step, candidates in enumerate(tree.steps):
+        best = max(range(len(candidates)), key=lambda index: candidates[index].constrained_log_prob)
+        texts.append(tokenizers().target.decode(tree.ids(step, best)))
+    return texts
 
 
 def test_under_a_change_only_the_changed_translation_is_reported() -> None:
     translator = small_translator("transformer")
     partials: list[str] = []
     explanation = explain(translator, SENTENCE, edit=Silence("cross"), on_partial=partials.append)
-    assert explanation.search is not None
-    assert len(partials) <= len(explanation.search.steps)
+    assert partials
+    assert partials == best_texts(explanation)[: len(partials)]
+    assert partials != best_texts(explain(translator, SENTENCE))[: len(partials)]
 
 
 def test_the_callback_may_end_the_search() -> None:

@@ -214,7 +214,7 @@ def test_a_complete_explanation_survives_a_json_round_trip() -> None:
         assert {step for step, tokens in enumerate(layer) if tokens} == shown
 
 
-def test_a_caption_has_no_measures_as_patches_are_not_words(tmp_path: Path) -> None:
+def test_a_caption_has_no_measures_because_patches_are_not_words(tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
     write_picture(path, half_bright("left", 1))
     explanation = explain(picture_translator(), picture_data_url(path))

@@ -1,4 +1,4 @@
-"""Perplexity of text models against the formula, completions, and attention maps."""
+"""Models of plain text: their perplexity follows the formula; their completions and attention maps."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_no_n_gram_is_repeated(seed: int, sources: list[list[int]], plan: Search
 
 
 def test_the_translation_ends_when_every_token_is_disallowed() -> None:
-    # A translation can consist of <unk> and two ordinary tokens. No token may be repeated, and `min_length`
+    # A translation can contain three tokens: <unk>, 4 and 5. No token may be repeated, and `min_length`
     # disallows </s>, so no token is allowed after the third.
     stepper = TableStepper(vocab_size=6, seed=3)
     plan = SearchPlan(beam=2, no_repeat_ngram_size=1, min_length=5, max_length_ratio=0, extra_tokens=9)

@@ -108,7 +108,7 @@ def test_the_command_translate_imports_no_torch(folder: Path) -> None:
     assert imported == ""
 
 
-def test_the_seeds_of_a_stream_wrap_around_after_the_largest_seed(folder: Path) -> None:
+def test_a_stream_may_begin_with_the_largest_seed(folder: Path) -> None:
     translator = jumok.load(folder, engine="ctranslate2")
     samples = translator.stream(LINES, sampling=Sampling(seed=2**32 - 1), look_ahead=2)
     assert len(list(samples)) == len(LINES)

@@ -142,13 +142,14 @@ def test_the_shortlist_also_limits_sampling_that_falls_back_to_torch() -> None:
     shortlist = Shortlist(tuple(range(4, 30)), {})
     _, converted = both_engines(model, shortlist)
     translator = Translator(model, tokenizers, engine=converted, shortlist=shortlist)
-    engine = translator.engine_for(Sampling(temperature=0.8, top_p=0.9))
+    sampling = Sampling(temperature=0.8, top_p=0.9)
+    engine = translator.engine_for(sampling)
     assert engine.name == "torch"
-    [results] = run_search(engine, [[40, 41]], PLAN)
-    assert max(token for h in results for token in h.ids) < 30
+    results = run_search(engine, [[40, 41]] * 20, replace(PLAN, beam=1), sampling=sampling)
+    assert max(token for hypotheses in results for h in hypotheses for token in h.ids) < 30
 
 
-def test_a_top_k_above_the_size_of_the_shortlist_falls_back_to_torch() -> None:
+def test_a_top_k_above_the_number_of_always_allowed_tokens_falls_back_to_torch() -> None:
     tokenizers = small_tokenizers()
     model = random_model(vocab_size=tokenizers.target.vocab_size)
     shortlist = Shortlist((5, 6, 9, 20), {})

@@ -45,7 +45,7 @@ def make_translator(*, shared: bool = False, attention: str = "bahdanau") -> Tra
 PAIRS = [Pair(f"{ENGLISH[i]} {ENGLISH[j]}", f"{GERMAN[i]} {GERMAN[j]}") for i in range(10) for j in range(10)]
 
 
-def test_allowed_tokens_are_unk_end_those_for_all_sources_and_those_for_the_given_sources() -> None:
+def test_unk_and_end_and_the_tokens_for_all_and_for_the_given_sources_are_allowed() -> None:
     shortlist = Shortlist((9, 5), {7: (20, 21), 8: (21, 22)})
     assert shortlist.tokens([]) == [UNKNOWN, END, 5, 9]
     assert shortlist.tokens([[7], [8, 30]]) == [UNKNOWN, END, 5, 9, 20, 21, 22]

@@ -172,6 +172,7 @@ def test_invisible_characters_are_ignored(tokenizers: TokenizerPair) -> None:
     translator = echo_translator(tokenizers)
     texts = [translation.text for translation in translator.translate(lines)]
     assert texts[:3] == ["the river"] * 3
+    assert texts[3] == "\u200b"  # nothing to translate, so it stays
     [with_term] = translator.translate(["the ri\u00adver sees"], glossary=Glossary({"river": "x"}))
     assert with_term.text == "the x sees"
 
@@ -201,9 +202,9 @@ def test_a_long_line_loses_no_text(tokenizers: TokenizerPair, seed: int, max_tok
 
 def test_a_very_long_word_is_split(tokenizers: TokenizerPair) -> None:
     line = "house" * 300
-    [translation] = echo_translator(
-        tokenizers, max_source_tokens=50, facts=ModelFacts(target_language="ja")
-    ).translate([line])
+    facts = ModelFacts(target_language="ja")  # without spaces between the parts
+    [translation] = echo_translator(tokenizers, max_source_tokens=50, facts=facts).translate([line])
+    assert len(translation.parts) > 1
     assert translation.text == line
 
 

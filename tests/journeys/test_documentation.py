@@ -1,4 +1,4 @@
-"""The commands and the Python code of the documentation run, and its links and pictures are up to date.
+"""The commands and the Python code of the documentation work, and its links and pictures are up to date.
 
 The blocks `sh` and `python` of each page of PAGES_TO_RUN run in order, except those below
 `<!-- not run: reason -->`. Each page has a folder of its own, which at first has only the files that
@@ -6,6 +6,7 @@ FILES_OF_READER lists. Training time and number of pairs are reduced.
 
 In docs/explain each Python block runs separately, in this process. A `text` block directly below a Python
 block is its expected output. Training commands of docs/explain run only up to the check of their model.
+Other commands of docs/explain are not run.
 """
 
 from __future__ import annotations

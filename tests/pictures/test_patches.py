@@ -37,7 +37,7 @@ def test_patches_in_a_region_have_their_centre_in_the_region() -> None:
     assert inside.tolist() == [[True, True, False, False], [False] * 4]
 
 
-def test_with_overlapping_a_region_also_has_patches_that_it_overlaps_in_part() -> None:
+def test_with_the_option_overlapping_a_region_has_all_patches_that_it_touches() -> None:
     region = Region(0, left=0.3, top=0.45, right=0.6, bottom=0.55)
     touched = patches_in_region(region, PatchGrid(2, 4, 1), overlapping=True).reshape(2, 4)
     assert touched.tolist() == [[False, True, True, False]] * 2

@@ -40,7 +40,7 @@ def test_the_drawing_has_one_map_per_word_and_the_picture() -> None:
     assert [row.index(min(row)) for row in opacities] == [4, 4]  # the patch with the weight 0.9
     assert min(opacities[0]) == 0
     outlines = [rectangle for rectangle in root.findall(f"{SVG}rect") if rectangle.get("stroke-width")]
-    assert len(outlines) == 2
+    assert len(outlines) == 2  # one per word, around the patch with its greatest weight
 
 
 @pytest.mark.parametrize("channels", [1, 3])

@@ -1,4 +1,4 @@
-/** Multi-head attention with scaled dot products: Attention(Q, K, V) = softmax(QKᵀ / √d) V. */
+/** Multi-head attention with scaled dot products, as in src/jumok/attention/multi_head.py: Attention(Q, K, V) = softmax(QKᵀ / √d) V. */
 
 import { dot, rowsOf, softmax } from "./arrays";
 import type { Site, TransformerArchitecture, Weights } from "./model_file";
