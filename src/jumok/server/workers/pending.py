@@ -122,7 +122,10 @@ def _new_future() -> asyncio.Future[Any]:
 
 @dataclass(eq=False, slots=True)
 class PendingSentence:
-    """A sentence that waits for its translations: a future of the worker's records, best first."""
+    """A sentence that waits for its translations.
+
+    Its `future` receives the worker's records of the translations, best first.
+    """
 
     key: BatchKey
     text: str
@@ -135,9 +138,9 @@ class PendingSentence:
     charged_seconds: float = 0.0
     """The seconds that the client was charged for this sentence. They are fewer than `seconds` if the request
     was urgent."""
-    in_long_batch: bool = False
-    """Whether the last batch with this sentence was a long batch: a batch of a client with much work, while
-    the client shared the workers with other clients."""
+    in_batch_of_long_work: bool = False
+    """Whether the last batch with this sentence was for a client with much work, while the client shared the
+    workers with other clients. Such a batch has few sentences."""
     has_failed: bool = False
     """Whether a worker has failed on this sentence once. After a second failure it is not tried again."""
     partial: str = ""
