@@ -59,7 +59,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.shutdown()
 
     def make_room(self) -> bool:
-        """Close another connection to make room for this connection. Return whether one was closed."""
+        """Hook: close another connection to make room for this one. Return whether one was closed.
+
+        By default none is closed.
+        """
         return False
 
     def data_received(self, data: bytes) -> None:
