@@ -51,6 +51,7 @@ def test_v1_returns_scores_alternatives_and_alignments(shared_server: RunningSer
     assert 0 <= translation["confidence"] <= 1
     assert translation["score"] <= 0
     assert len(translation["alternatives"]) <= 1
+    assert translation["alignment"]
     for link in translation["alignment"]:
         assert REQUEST["q"][slice(*link["source"])].strip()
         assert translation["text"][slice(*link["target"])].strip()
