@@ -155,17 +155,22 @@ class PendingSentence:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request to a worker that is not a translation. A worker answers one question at a time, in JSON."""
+    """A request to a worker for anything but a translation.
+
+    A worker answers one question at a time, in JSON.
+    """
 
     kind: Literal["explain", "candidates", "caption"]
     fields: Mapping[str, Any]
     """The fields of the message to the worker, as `worker.py` describes them."""
     text: str = ""
-    """The characters that the queue limits. A picture has none: `BodyMemoryBudget` limits its bytes."""
+    """The text that counts towards the limit on characters in the queue.
+
+    It is empty for a picture, because `BodyMemoryBudget` limits the bytes of pictures."""
 
     @property
     def operation(self) -> str:
-        """The kind of question for estimates of its time: some operations of "explain" take far longer."""
+        """The name under which the time is estimated: operations of "explain" take very different times."""
         return str(self.fields.get("operation", self.kind))
 
     @property
