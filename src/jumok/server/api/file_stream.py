@@ -35,12 +35,11 @@ async def translate_file_as_stream(request: ApiRequest) -> Response:
 
 async def _events(file: FileToTranslate) -> AsyncIterator[str]:
     changed = asyncio.Event()
-    num_models = max(1, len(file.plan.pivot_paths[0]))
-    done, total = 0, 0
+    done, total = 0, 0  # these count each sentence once per model
 
-    def on_progress(*progress: int) -> None:  # counts each sentence once per model
+    def on_progress(*progress: int) -> None:
         nonlocal done, total
-        done, total = (count // num_models for count in progress)
+        done, total = progress
         changed.set()
 
     task = asyncio.create_task(file.translate(on_progress))
@@ -50,7 +49,8 @@ async def _events(file: FileToTranslate) -> AsyncIterator[str]:
             await changed.wait()
             changed.clear()
             if not task.done():
-                yield format_event("progress", {"done": done, "total": total})
+                num_models = max(1, len(file.plan.pivot_paths[0]))
+                yield format_event("progress", {"done": done // num_models, "total": total // num_models})
                 await asyncio.sleep(PROGRESS_SECONDS)
         answer = await task
     finally:
