@@ -6,7 +6,7 @@ rounds, their range, and the ratio of the best rounds. To see the noise, give th
 
 Exit code 0: nothing is slower. 1: something is slower, or over its absolute limit. 2: there is no result.
 
-It uses only `import jumok` and the command line, because the modules of two trees can have different names.
+Of the trees, it uses only `import jumok` and the command line, because modules can have different names.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Bench:
             yield
 
     def corpus(self, split: str, count: int) -> Path:
-        """Return a file of the built-in corpus. Its name contains the languages."""
+        """Return a table of the built-in corpus. Its name contains the languages."""
         path = self.work / f"{split}.en-ko.tsv"
         if not path.exists():
             arguments = ("corpus", "english-korean", "--split", split, "--count", str(count), "--no-align")
@@ -184,9 +184,8 @@ class Bench:
         """Return a file of sentences to translate, one per line."""
         path = self.work / "test.en"
         if not path.exists():
-            _, *lines = (
-                self.corpus("test", max(self.workload.sentences.values())).read_text("utf-8").splitlines()
-            )
+            table = self.corpus("test", max(self.workload.sentences.values()))
+            _, *lines = table.read_text("utf-8").splitlines()  # without the header
             path.write_text("".join(line.split("\t")[0] + "\n" for line in lines), encoding="utf-8")
         return path
 
@@ -288,7 +287,10 @@ def decoding(engine: str) -> Measurement:
 
 
 def startup(name: str, *arguments: str, takes_model: bool = False) -> Measurement:
-    """Return the measurement of the wall-clock seconds of a program. A model is its last argument."""
+    """Return the measurement of the wall-clock seconds of a program.
+
+    If `takes_model`, the path of the model is added as the last argument.
+    """
 
     def run(bench: Bench, tree: Tree) -> Measures:
         model_argument = (str(bench.ready_model()),) if takes_model else ()
@@ -409,8 +411,8 @@ class FigureComparison:
         return self.name.endswith("/s")
 
     def verdict(self, percent: float) -> str:
-        """Return the problems of the new tree, such as "slower at best", or an empty string."""
-        ratios = {"in the median": self.ratio, "at best": self.best_ratio}
+        """Return the problems of the new tree, such as "slower in the best rounds", or an empty string."""
+        ratios = {"in the median": self.ratio, "in the best rounds": self.best_ratio}
         losses = {name: 1 - ratio if self.higher_is_better else ratio - 1 for name, ratio in ratios.items()}
         too_slow = [name for name, loss in losses.items() if loss > percent / 100]
         problems = [f"slower {' and '.join(too_slow)}"] if too_slow else []

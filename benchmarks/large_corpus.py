@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SYLLABLES = ["ba", "do", "ki", "lo", "me", "nu", "pa", "ri", "so", "tu", "va", "we", "xi", "yo", "za", "fu"]
 NUM_WORDS = 20_000
 WORDS_PER_SENTENCE = (5, 15)  # at least 5 and fewer than 15
-CHUNK = 100_000  # pairs that are generated at once
+CHUNK = 100_000  # pairs that are generated together
 SAMPLE_SECONDS = 0.5  # between two samples of memory and disk space
 TOKENIZER_PAIRS = 50_000
 VOCAB_SIZE = 8_000

@@ -8,9 +8,10 @@ A multiplication and an addition count as two. Forward and backward together, a 
     encoder, per source token   layers · (4·d² + 2·d·f)
     decoder, per target token   layers · (6·d² + 2·d·f)  +  d · V           V: the vocabulary size
     decoder, per source token   layers · 2·d²                               keys and values of cross-attention
-    attention, per pair         12·d · layers · (S² + T·(T+1)/2 + T·S)      scores and sums, without masked
+    attention, per pair         12·d · layers · (S² + T·(T+1)/2 + T·S)      scores and weighted sums
 
-Embedding look-ups, norms, softmax, biases, dropout and the optimiser are not counted. Padding is not a token.
+Embedding look-ups, masked scores, norms, softmax, biases, dropout and the optimiser are not counted. Padding
+is not a token.
 """
 
 from __future__ import annotations

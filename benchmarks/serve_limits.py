@@ -171,7 +171,7 @@ async def timed_exchange(
     content_type: str = JSON,
     address: str = "127.0.0.1",
 ) -> Response:
-    """Send one request from this address. Return its status and seconds; the status 0 means no response."""
+    """Send one request from the loopback address `address`. The status 0 means no response."""
     begin = time.perf_counter()
     head = HEAD.format(method, path, len(body)).replace(JSON, content_type if body else "text/plain")
     try:
@@ -264,6 +264,7 @@ GREEDY_NAMES = (
     "/translate_file: x.html",
     "/attention/…/rank-heads: long translation",
 )
+"""The kinds of requests that the greedy client sends, one kind after the other."""
 
 
 def measure_fairness(server: Server, options: argparse.Namespace) -> list[str]:
@@ -367,7 +368,7 @@ async def _fault(
 ) -> tuple[Counter[int], float]:
     """Return the statuses of requests under load, and the seconds until /health answers 503.
 
-    The seconds are infinite if /health does not answer 503 within ten seconds, or if not all workers are hit.
+    The seconds are infinite if /health does not answer 503 within ten seconds, or if only one worker is hit.
     """
     statuses: Counter[int] = Counter()
     end = time.monotonic() + seconds

@@ -2,8 +2,8 @@
 
 PART is `load`, `crowd`, `single`, `kill` or `restarts`, or `all`. The model is an English–Korean one, such as
 that of `jumok demo`. Clients run in this process, the server and its workers in their own. Each part prints
-its measures. At the end, the measures are stored in results/serving.json, from which docs/performance.md is
-generated; with `--seconds` or `--keep-nothing` they are not stored.
+its measures. At the end, the measures are stored in results/serving.json, from which a section of
+docs/performance.md is generated; with `--seconds` or `--keep-nothing` they are not stored.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def steady_rate(metrics: Path, warm_up_seconds: float) -> float:
 
 
 def train_for(events: Iterator[Event], seconds: float) -> None:
-    """Train for this many seconds after the first report, and until `MIN_REPORTS` more; then abandon it."""
+    """Train for this many seconds after the first report, and until `MIN_REPORTS` more; then stop."""
     from jumok.training.events import Progress
 
     first, reports = None, 0

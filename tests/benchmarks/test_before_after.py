@@ -70,15 +70,24 @@ def test_each_round_has_a_ratio_and_the_best_rounds_have_a_ratio() -> None:
 
 
 def test_a_lower_rate_and_a_longer_time_are_slower() -> None:
-    assert FigureComparison("tokens/s", [100.0], [94.0]).verdict(5) == "slower in the median and at best"
+    assert (
+        FigureComparison("tokens/s", [100.0], [94.0]).verdict(5)
+        == "slower in the median and in the best rounds"
+    )
     assert FigureComparison("tokens/s", [100.0], [94.0]).verdict(7) == ""
     assert FigureComparison("tokens/s", [100.0], [200.0]).verdict(5) == ""
-    assert FigureComparison("import, s", [1.00], [1.06]).verdict(5) == "slower in the median and at best"
+    assert (
+        FigureComparison("import, s", [1.00], [1.06]).verdict(5)
+        == "slower in the median and in the best rounds"
+    )
     assert FigureComparison("import, s", [1.00], [0.50]).verdict(5) == ""
     assert (
         FigureComparison("import, s", [1.0, 1.0, 1.0], [1.0, 1.2, 1.2]).verdict(5) == "slower in the median"
     )
-    assert FigureComparison("import, s", [1.0, 0.9, 1.0], [1.0, 1.0, 1.0]).verdict(5) == "slower at best"
+    assert (
+        FigureComparison("import, s", [1.0, 0.9, 1.0], [1.0, 1.0, 1.0]).verdict(5)
+        == "slower in the best rounds"
+    )
 
 
 def test_help_has_an_absolute_limit() -> None:
@@ -120,7 +129,7 @@ def test_the_exit_code_and_the_table_say_that_something_is_slower(
     assert main([*trees, "--anyway", "--rounds", "1"]) == 1
     _, slower, same, remark = capsys.readouterr().out.splitlines()
     slower, same = (" ".join(line.split()) for line in (slower, same))
-    assert slower == "a, s 1 1.5 1.500 1.500 to 1.500 1.500 slower in the median and at best"
+    assert slower == "a, s 1 1.5 1.500 1.500 to 1.500 1.500 slower in the median and in the best rounds"
     assert same == "b/s 3 3 1.000 1.000 to 1.000 1.000"
     assert "busy" in remark
     assert main([*trees, "--anyway", "--rounds", "1", "--limit", "60"]) == 0

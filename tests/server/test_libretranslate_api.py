@@ -38,7 +38,7 @@ def test_a_text_is_translated_as_the_library_does(
     assert answer.json == {"translatedText": expected["one two three"]}
 
 
-def test_fields_are_read_from_json_forms_multipart_and_the_query(
+def test_fields_are_read_from_json_and_both_kinds_of_form_and_the_query(
     shared_server: RunningServer, expected: dict[str, str]
 ) -> None:
     query = "/translate?q=one%20two%20three&source=en&target=de"

@@ -1085,7 +1085,7 @@ def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_es
 
     async def answer(self: WorkerHandle, message: dict[str, Any]) -> dict[str, Any]:
         if message["kind"] == "explain":
-            return {"kind": "explanation", "answer": "{}", "cpu_seconds": 0.2, "seconds": 2.0}
+            return {"kind": "answer", "answer": "{}", "cpu_seconds": 0.2, "seconds": 2.0}
         translations = [[{"text": text, "score": 0.0}] for text in message["texts"]]
         return {"kind": "translations", "translations": translations, "cpu_seconds": 0.2, "seconds": 2.0}
 
@@ -1362,9 +1362,7 @@ def test_sigterm_resets_no_connection(model: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_sighup_reloads_the_models_without_dropping_a_request(
-    model: Path, second_model: Path, tmp_path: Path
-) -> None:
+def test_sighup_reloads_the_models_without_dropping_a_request(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
     with serving(tmp_path, folder, "--workers", "1") as server:

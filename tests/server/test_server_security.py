@@ -294,7 +294,7 @@ def test_a_byte_order_mark_is_not_part_of_a_key(tmp_path: Path) -> None:
     assert read_api_keys(path).check(KEY)
 
 
-def test_an_unreadable_empty_or_short_keys_file_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_keys_that_is_missing_or_empty_or_has_a_short_key_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     with pytest.raises(DataError, match="cannot be read"):
         read_api_keys(path)

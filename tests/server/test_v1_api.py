@@ -51,6 +51,7 @@ def test_v1_returns_scores_alternatives_and_alignments(shared_server: RunningSer
     assert 0 <= translation["confidence"] <= 1
     assert translation["score"] <= 0
     assert len(translation["alternatives"]) <= 1
+    assert translation["alignment"]
     for link in translation["alignment"]:
         assert REQUEST["q"][slice(*link["source"])].strip()
         assert translation["text"][slice(*link["target"])].strip()
@@ -117,6 +118,7 @@ def test_a_stream_reports_the_progress_of_a_file(shared_server: RunningServer) -
     )
     assert answer.headers["content-type"].startswith("text/event-stream")
     *progress, file = [event.split("\n") for event in answer.text.strip().split("\n\n")]
+    assert progress
     assert all(name == "event: progress" for name, _ in progress)
     assert file[0] == "event: file"
     url = json.loads(file[1].removeprefix("data: "))["translatedFileUrl"]
@@ -126,6 +128,16 @@ def test_a_stream_reports_the_progress_of_a_file(shared_server: RunningServer) -
     refused = shared_server.post_file("a.xyz", b"one", path="/v1/translate_file/stream", **LANGUAGES)
     assert refused.status == 400
     assert "error" in refused.json
+
+
+@pytest.mark.parametrize("target", ["de", "fr"])  # fr through de
+def test_the_progress_of_a_file_counts_each_sentence_once(shared_server: RunningServer, target: str) -> None:
+    fields = {"source": "en", "target": target}
+    answer = shared_server.post_file("a.txt", b"one two.\nthree", path="/v1/translate_file/stream", **fields)
+    *progress, _ = [event.split("\n") for event in answer.text.strip().split("\n\n")]
+    counts = [json.loads(data.removeprefix("data: ")) for _, data in progress]
+    assert {count["total"] for count in counts} == {2}
+    assert all(0 <= count["done"] <= 2 for count in counts)
 
 
 def test_sentences_of_a_stream_have_their_spans_in_the_text(shared_server: RunningServer) -> None:

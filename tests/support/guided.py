@@ -1,6 +1,7 @@
 """Find the sentence pair of the English-Korean grammar that has a given English sentence.
 
-The sentence is not parsed. The grammar generates sentences from its words until one of them equals it.
+The sentence is not parsed. The grammar generates sentences from the words of the sentence until it generates
+the sentence itself.
 """
 
 from __future__ import annotations

@@ -100,8 +100,14 @@ class Firefox:
     def _read(self) -> Any:
         length = b""
         while not length.endswith(b":"):
-            length += self._connection.recv(1)
+            length += self._receive(1)
         data, size = b"", int(length[:-1])
         while len(data) < size:
-            data += self._connection.recv(size - len(data))
+            data += self._receive(size - len(data))
         return json.loads(data)
+
+    def _receive(self, max_bytes: int) -> bytes:
+        data = self._connection.recv(max_bytes)
+        if not data:
+            raise AssertionError("Firefox has closed the connection")
+        return data

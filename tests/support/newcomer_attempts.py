@@ -150,7 +150,7 @@ CHECKS = [
     Attempt(151, "check -", 0, ("standard input: 400 pairs",), stdin=FILES["small.tsv"]),
     Attempt(153, "check small.tsv ten.tsv nul.tsv", 0, ("small.tsv: 400 pairs", "ten.tsv: 10 pairs")),
     Attempt(154, "check small.tsv:2.5", 0, ("weight 2.5",)),
-    # Attempts of a translator at a company.
+    # Attempts of a person who translates for a company.
     Attempt(0, "check semicolon.csv", 0, ("400 pairs", "separated by a semicolon")),
     Attempt(0, "check wide.csv", 0, ("columns 'en' and 'ko' of 6", "source en")),
     Attempt(0, "check wide.csv --columns 2,3", 0, ("columns 2 and 3 of 6",)),

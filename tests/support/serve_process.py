@@ -123,8 +123,9 @@ class RunningServer:
 
     def stop(self) -> int:
         """Send SIGTERM, wait until the process has ended, and return its exit code."""
+        assert self.process is not None
         self.signal(signal.SIGTERM)
-        return self.process.wait(timeout=120) if self.process else 0
+        return self.process.wait(timeout=120)
 
     def signal(self, number: int) -> None:
         assert self.process is not None

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class TableState:
-    source: Tensor  # (row, source)
-    code: Tensor  # (row,) a hash of the source and of all tokens so far
+    source: Tensor  # (hypothesis, source)
+    table_row: Tensor  # (hypothesis,): a hash of the source and of all tokens so far, which selects a row
     was_used: bool = False
 
     def use(self) -> TableState:
@@ -64,12 +64,12 @@ class TableStepper:
 
     def step(self, state: TableState, last_tokens: Tensor) -> tuple[LogProbs, TableState]:
         state = state.use()
-        code = (state.code * 31 + last_tokens * 17 + 5) % len(self.table)
-        return LogProbs(self.table[code], self.ids), TableState(state.source, code)
+        table_row = (state.table_row * 31 + last_tokens * 17 + 5) % len(self.table)
+        return LogProbs(self.table[table_row], self.ids), TableState(state.source, table_row)
 
     def reorder(self, state: TableState, order: Tensor) -> TableState:
         state = state.use()
-        return TableState(state.source[order], state.code[order])
+        return TableState(state.source[order], state.table_row[order])
 
 
 class AttendingTableStepper(TableStepper):
@@ -79,7 +79,7 @@ class AttendingTableStepper(TableStepper):
         self, state: TableState, last_tokens: Tensor
     ) -> tuple[LogProbs, TableState, Tensor]:
         log_probs, new = self.step(state, last_tokens)
-        weights = self.attention[new.code, : new.source.shape[1]].masked_fill(new.source == PAD, 0.0)
+        weights = self.attention[new.table_row, : new.source.shape[1]].masked_fill(new.source == PAD, 0.0)
         return log_probs, new, weights / weights.sum(dim=1, keepdim=True)
 
 

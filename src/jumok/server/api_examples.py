@@ -43,7 +43,7 @@ class ExampleRequest:
     key: str
 
     def examples(self) -> dict[str, str]:
-        """Return the request as code, by language."""
+        """Return the request as code for curl, Python and JavaScript."""
         return {"curl": self._curl(), "Python": self._python(), "JavaScript": self._javascript()}
 
     @property
@@ -159,7 +159,7 @@ def request_schema(operation: Schema) -> Schema:
 def describe_values(schema: Schema) -> str:
     """Describe the values that a field may have, in a few words.
 
-    A string with a pattern gets no words of its own: usually it is a form's spelling of another choice.
+    A string with a pattern is left out: usually it is another choice, as a form sends it.
     """
     choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
     if choices:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class NamedGlossaries:
     """Glossaries by name. A file that names its languages serves both directions between them.
 
-    Any other file serves every direction in which the server translates, except directions for which the
-    scripts show that the terms and their translations are swapped.
+    Any other file serves every direction in which the server translates, except a direction for which the
+    writing systems show that the terms and their translations are swapped.
     """
 
     def __init__(self, files: Sequence[tuple[str, Path]], pairs: LanguagePairs) -> None:

@@ -59,9 +59,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.shutdown()
 
     def make_room(self) -> bool:
-        """Close another connection to make room for this one, and return whether one was closed.
+        """Hook: close another connection to make room for this one. Return whether one was closed.
 
-        This class closes none. A subclass may override the method.
+        By default none is closed.
         """
         return False
 

@@ -104,7 +104,7 @@ class LanguagePairs:
 def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
     """Read the languages of model folders.
 
-    Each folder must name its languages, no pair may occur twice, and one model must translate text.
+    Each folder must name its languages, no pair may occur twice, and at least one model must translate text.
     """
     folder_of: dict[tuple[str, str], Path] = {}
     model_pairs = []

@@ -1,7 +1,7 @@
 """The size limits and timeouts of the server. All are on by default.
 
-Limits of single fields are in the modules that check them: `api/fields.py`, `api/attention.py`,
-`api/candidates.py` and `request_body.py`.
+Limits of single fields are in the modules that check them, such as `api/fields.py` and `api/attention.py`.
+`request_body.py` limits the number of values in a body, and `http_protocol.py` the heads of requests.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ class Limits:
     max_file_parsed_bytes: int = 16 * 2**20
     """Bytes of the parts of a file that are parsed, after they are decompressed."""
     header_timeout: float = 10.0
-    """Time that a client has to send the headers of a request."""
+    """Time within which a client must send the headers of a request."""
     body_timeout: float = 20.0
-    """Time that a client has to send the body of a request."""
+    """Time within which a client must send the body of a request."""
     response_timeout: float = 60.0
-    """Time that a client has to read the response, or each part of a streamed response."""
+    """Time within which a client must read the response, or each part of a streamed response."""
     max_connections: int = 2_000
     max_queued_sentences: int = 12_288
     max_queued_characters: int = 1_500_000
-    """The queue is full with `max_queued_sentences` or this many characters. A client may have at most
-    twice as much of each in the queue as is still free. If the queue is empty, it may add any amount."""
+    """The queue is full with `max_queued_sentences` or this many characters. Unless the queue is empty, a
+    client may add only so much that it has at most twice as much in the queue as is then free."""
     request_timeout: float = 60.0
     """Time for answering a request. A request that needs more is refused at once, or ends with 503."""
     thread_timeout: float = 15.0
     """Time that a large request may wait for the thread that reads and writes documents."""
     batch_timeout: float = 30.0
-    """Time that a worker has to answer a batch: half of `request_timeout`, which leaves time for a retry."""
+    """Time within which a worker must answer a batch: half of `request_timeout`, so that a retry fits in."""
     question_timeout: float = 20.0
-    """Time that a worker has to answer a question (explanation, candidate words, caption).
+    """Time within which a worker must answer a question (explanation, candidate words, caption).
 
     A question is not tried again."""
     requests_per_minute: int = 3_000

@@ -107,7 +107,7 @@ async def show_attention_page(request: ApiRequest) -> Response:
 
 
 def _with_back_link(html: str, label: str) -> str:
-    """Add a link back to the translation to the attention page, and allow the link's style in its policy."""
+    """Add to the attention page a link that leads back to the translation, and allow the link's style."""
     link = f'<style>{BACK_LINK_STYLE}</style><nav class="back-link"><a href="/">{escape(label)}</a></nav>'
     allowed = html.replace("style-src ", f"style-src '{_digest(BACK_LINK_STYLE)}' ", 1)
     return allowed.replace('<div id="page">', f'{link}<div id="page">', 1)
@@ -163,8 +163,8 @@ def _render_translation_page(
 def _translatable_languages(pairs: LanguagePairs) -> tuple[list[str], list[str]]:
     """Return the source languages and the target languages of the server.
 
-    A language is left out of the sources if it has no other target, and out of the targets if it has no other
-    source.
+    A language is left out of the sources if its only target is the language itself, and out of the targets if
+    its only source is the language itself.
     """
     sources = [code for code in pairs.codes if set(pairs.targets(code)) - {code}]
     targets = [code for code in pairs.codes if set(pairs.sources(code)) - {code}]
@@ -176,7 +176,7 @@ def _page_settings(service: Service) -> dict[str, Any]:
     pairs = service.language_pairs
     return {
         "limit": service.limits.max_characters,
-        "typingPause": FRONTEND_TIMEOUT,
+        "typingPause": FRONTEND_TIMEOUT,  # milliseconds after the last key press
         "targets": {code: pairs.targets(code) for code in pairs.codes},
         "names": {code: language_name(code) for code in pairs.codes},
         "tagsByPair": {pair.name: service.tags(pair) for pair in pairs.text_pairs},
@@ -303,7 +303,7 @@ def _route_html(
 
 
 def _with_translatable_languages(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
-    """Return the schemas of fields. `source` and `target` list what `_translatable_languages` returns."""
+    """Return the schemas of fields, where `source` and `target` list only `_translatable_languages`."""
     if not {"source", "target"} <= fields.keys():
         return fields
     restricted_fields = {

@@ -65,8 +65,8 @@ __all__ = ["SentenceTranslation", "TranslatedText", "TranslationPipeline", "read
 MARKUP_FACTOR = 4
 """A guess: a document with its markup has this many characters per character of text."""
 MAX_AHEAD = 1_024
-"""Maximum number of sentences of one request in the queue. With more, a large file would slow down all
-clients."""
+"""Maximum number of sentences in the queue per request and pivot path. With more, a large file would slow
+down all clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class TranslationPipeline:
                 num_characters, self._estimate, texts_of_path, _batch_keys(path, options), path in glossaries
             )
         self._queue.check_size(seconds)
-        # At most MAX_AHEAD sentences of the request are in the queue at a time.
+        # Usually a request has one pivot path, and so at most MAX_AHEAD sentences in the queue at a time.
         sentences = min(MAX_AHEAD, len(texts) + characters // CHARACTERS_PER_SENTENCE)
         self._queue.admit(
             request,
@@ -417,7 +417,7 @@ class TranslationPipeline:
     ) -> Generator[PendingSentence]:
         """Put sentences into the queue, and yield them in order; the caller waits for each future.
 
-        At most `MAX_AHEAD` sentences are in the queue. When the generator is closed, the rest is withdrawn.
+        At most `MAX_AHEAD` of them are in the queue at a time. A generator that is closed withdraws those.
         """
         remaining = enumerate(texts)
         ahead: deque[PendingSentence] = deque()

@@ -57,9 +57,8 @@ class Service:
         self.limits = limits
         self.language_pairs = language_pairs
         self.glossaries = NamedGlossaries(settings.glossaries, language_pairs)
-        self.openapi_document: dict[str, Any] | None = (
-            None  # made when it is first requested, dropped by a reload
-        )
+        self.openapi_document: dict[str, Any] | None = None
+        """Made when it is first requested, and dropped by a reload."""
         self.api_keys = read_api_keys(settings.api_keys) if settings.api_keys else ApiKeys()
         self.host_origin_policy = HostOriginPolicy(
             settings.host, hosts=settings.allowed_hosts, origins=settings.allowed_origins

@@ -1,6 +1,6 @@
-"""`jumok serve --check`: describe the server that these settings would start, and warn of settings.
+"""`jumok serve --check`: describe the server that these settings would start.
 
-A warning is about a setting that is unsafe or has no effect.
+It also warns of settings that are unsafe or have no effect.
 """
 
 from __future__ import annotations

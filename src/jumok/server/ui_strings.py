@@ -230,7 +230,7 @@ _QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.\d*)?)\s*")
 
 
 def negotiate_language(accept_language: str) -> str:
-    """Return the page language that an Accept-Language header prefers; English if it names neither."""
+    """Return the page language that an Accept-Language header prefers; English if it accepts none of them."""
     best_quality, best = 0.0, "en"
     for entry in accept_language.lower().split(","):
         name, _, parameter = entry.partition(";")

@@ -23,7 +23,7 @@ def format_event(name: str, data: dict[str, Any]) -> str:
 async def stream_events(events: AsyncIterator[str]) -> StreamingResponse:
     """Wait for the first event, so that a refused request gets an error status; then stream all events.
 
-    If the server cannot finish the request later, the last event is `error`.
+    If the request fails after the first event, the last event is `error`.
     """
     first = await anext(events)
     headers = {"X-Accel-Buffering": "no"}  # else nginx would hold events back until its buffer is full

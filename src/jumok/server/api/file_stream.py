@@ -20,21 +20,22 @@ if TYPE_CHECKING:
     from jumok.server.api.libretranslate import FileToTranslate
     from jumok.server.routes import ApiRequest
 
-PROGRESS_SECONDS = 0.1  # at least, between two events
+PROGRESS_SECONDS = 0.1  # minimum time between two events
 
 
 async def translate_file_as_stream(request: ApiRequest) -> Response:
     """Translate a file, and report the progress as server-sent events.
 
-    Each `progress` event has the number of translated sentences and the number of all sentences. The last
-    event is `file`, with the address of the translated file, or `error`.
+    Each `progress` event has the number of translated sentences and the number of all sentences. Through a
+    pivot language, each model's translation of a sentence counts as a part of the sentence. The last event is
+    `file`, with the address of the translated file, or `error`.
     """
     return await stream_events(_events(await read_file(request)))
 
 
 async def _events(file: FileToTranslate) -> AsyncIterator[str]:
     changed = asyncio.Event()
-    done, total = 0, 0
+    done, total = 0, 0  # these count each sentence once per model
 
     def on_progress(*progress: int) -> None:
         nonlocal done, total
@@ -48,7 +49,8 @@ async def _events(file: FileToTranslate) -> AsyncIterator[str]:
             await changed.wait()
             changed.clear()
             if not task.done():
-                yield format_event("progress", {"done": done, "total": total})
+                num_models = max(1, len(file.plan.pivot_paths[0]))
+                yield format_event("progress", {"done": done // num_models, "total": total // num_models})
                 await asyncio.sleep(PROGRESS_SECONDS)
         answer = await task
     finally:

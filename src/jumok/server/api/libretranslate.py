@@ -1,7 +1,7 @@
 """The API of LibreTranslate, so that clients of LibreTranslate work unchanged.
 
-Routes, fields, error messages and the order of the checks are the same as in LibreTranslate. The field
-`glossary`, the field `notes` in answers on files, and `pivot` in answers are additions.
+Routes, fields, error messages and the order of the checks are the same as in LibreTranslate. The
+additions are the field `glossary` of requests, `pivot` in answers, and `notes` in answers about files.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class FileToTranslate:
     plan: LanguagePlan
 
     async def translate(self, on_progress: OnProgress | None = None) -> TranslateFileAnswer:
-        """Translate the file, and keep it to be downloaded. Return the answer, with its address."""
+        """Translate the file, and keep the translation for download. Return the answer with its address."""
         request, document = self.request, self.document
         service, target = request.service, request.fields["target"]
         translated = await service.pipeline.translate_all(

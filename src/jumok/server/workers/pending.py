@@ -122,7 +122,10 @@ def _new_future() -> asyncio.Future[Any]:
 
 @dataclass(eq=False, slots=True)
 class PendingSentence:
-    """A sentence that waits for its translations: a future of the worker's records, best first."""
+    """A sentence that waits for its translations.
+
+    Its `future` receives the worker's records of the translations, best first.
+    """
 
     key: BatchKey
     text: str
@@ -135,9 +138,9 @@ class PendingSentence:
     charged_seconds: float = 0.0
     """The seconds that the client was charged for this sentence. They are fewer than `seconds` if the request
     was urgent."""
-    in_long_batch: bool = False
-    """Whether the last batch with this sentence was a long batch: a batch of a client with much work, while
-    the client shared the workers with other clients."""
+    in_batch_of_long_work: bool = False
+    """Whether the last batch with this sentence was for a client with much work, while the client shared the
+    workers with other clients. Such a batch has few sentences."""
     has_failed: bool = False
     """Whether a worker has failed on this sentence once. After a second failure it is not tried again."""
     partial: str = ""
@@ -152,17 +155,22 @@ class PendingSentence:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request to a worker that is not a translation. A worker answers one question at a time, in JSON."""
+    """A request to a worker for anything but a translation.
+
+    A worker answers one question at a time, in JSON.
+    """
 
     kind: Literal["explain", "candidates", "caption"]
     fields: Mapping[str, Any]
     """The fields of the message to the worker, as `worker.py` describes them."""
     text: str = ""
-    """The characters that the queue limits. A picture has none: `BodyMemoryBudget` limits its bytes."""
+    """The text that counts towards the limit on characters in the queue.
+
+    It is empty for a picture, because `BodyMemoryBudget` limits the bytes of pictures."""
 
     @property
     def operation(self) -> str:
-        """The kind of question for estimates of its time: some operations of "explain" take far longer."""
+        """The name under which the time is estimated: operations of "explain" take very different times."""
         return str(self.fields.get("operation", self.kind))
 
     @property

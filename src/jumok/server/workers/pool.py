@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Heartbeats", "WorkerHandle", "WorkerPool"]
 
 WORKER_CODE = "from jumok.server.workers.worker import main; main()"
-# Seconds that a worker has to load its models, and to end.
+# Seconds after which a worker that has not loaded its models, or has not ended, is killed.
 START_TIMEOUT = 120.0
 STOP_TIMEOUT = 5.0
 CHECK_SECONDS = 0.25
@@ -175,9 +175,9 @@ class WorkerHandle:
         """Kill the process if it hangs. `_run` then replaces the process."""
         loop = asyncio.get_running_loop()
         while True:
-            slept_at = loop.time()
+            sleep_started = loop.time()
             await asyncio.sleep(CHECK_SECONDS)
-            if loop.time() - slept_at > MAX_SILENCE / 2:
+            if loop.time() - sleep_started > MAX_SILENCE / 2:
                 self._heartbeats.restart_timers()  # this process did not run either, so it read no heartbeats
             if self.pid and (reason := self._heartbeats.hang_reason()):
                 self._hang_reason, self.pid = reason, 0
@@ -190,7 +190,7 @@ class WorkerHandle:
         started = time.monotonic()
         if isinstance(work, PendingQuestion):
             message, needs_torch = _question_message(work), True
-            estimate, timeout = math.inf, self._limits.question_timeout  # its CPU time is not limited
+            estimate, timeout = math.inf, self._limits.question_timeout  # infinite: no limit on its CPU time
         else:
             message = _translate_message(work)
             needs_torch = message["needs_torch"]

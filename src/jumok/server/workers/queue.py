@@ -1,9 +1,9 @@
 """The work queue: sentences of all requests wait in it, and leave it in batches of similar length.
 
-A free worker takes a batch at once. But if there are more short requests than workers, and few sentences are
-waiting, the worker waits a moment (`GATHER_SECONDS`) for more sentences, because a large batch costs little
-more than a small batch. Questions (explanations, captions, …) wait in the same queue. A worker takes one
-question at a time. If there are several workers, the last free worker takes only sentences.
+A free worker takes a batch immediately. But if there are more short requests than workers, and few sentences
+are waiting, the worker waits a moment (`GATHER_SECONDS`) for more sentences, because a large batch costs
+little more than a small batch. Questions (explanations, captions, …) wait in the same queue. A worker takes
+one question at a time. If there are several workers, the last free worker takes only sentences.
 
 Clients take turns: the next batch begins with a sentence of the client that has received the least work, and
 is filled with similar sentences of all clients. A client that sends nothing for a while does not catch up
@@ -66,7 +66,7 @@ TOO_LARGE_FACTOR = 1.25
 """A long request is ended with an error while it runs, if it turns out to need more than this many times
 `max_request_seconds`. The factor is above 1, because estimates are not exact."""
 MAX_CROWDING = 20.0
-"""A measurement of `_crowding` counts at most this much."""
+"""A higher measurement of `_crowding` counts as this value."""
 USABLE_SHARE = 0.9
 """Work is accepted up to this share of the work that fits into `request_timeout`. The share is below 1,
 because estimates are not exact."""
@@ -79,9 +79,8 @@ class WorkQueue:
         self._limits = limits
         self.num_workers = workers
         self._clients: dict[str, Client] = {}  # with open requests, or seen recently
-        self._requests: dict[
-            OpenRequest, None
-        ] = {}  # with waiting items, in the order in which they got the first
+        # The requests with waiting items, in the order in which each began to wait. The values are not used.
+        self._requests: dict[OpenRequest, None] = {}
         self._virtual_time = 0.0  # the virtual time of a new client
         self._virtual_time_updated_at = 0.0
         self._num_long_requests = 0
@@ -90,12 +89,11 @@ class WorkQueue:
         self._waiting_characters = 0
         self._seconds = 0.0  # of remaining work of all open requests
         self._crowding = 1.0  # elapsed seconds per CPU second; above 1 if the machine has other work
-        self._num_questions = 0  # that workers are answering
-        self._num_long_batches = 0  # that workers are translating for clients with much work
+        self._num_questions = 0  # that are being answered
+        self._num_batches_of_long_work = 0  # that are being translated, for clients with much work
         self._num_free_workers = 0
-        self._idle: list[
-            asyncio.Future[None]
-        ] = []  # one per worker that waits; the last has worked most recently
+        # One future per worker that waits. The last worker in the list has worked most recently.
+        self._idle: list[asyncio.Future[None]] = []
         self.speed = WorkSpeed()
         self.num_open_requests = 0
 
@@ -134,7 +132,7 @@ class WorkQueue:
         self._virtual_time_updated_at = now
 
     def check_size(self, seconds: float) -> None:
-        """Refuse a request that would be too much work even for an empty queue."""
+        """Raise a RequestTooLargeError for a request that would be too much work even for an empty queue."""
         if seconds > self._limits.max_request_seconds * self.num_workers:
             raise RequestTooLargeError(seconds / self.num_workers, self._limits.max_request_seconds)
 
@@ -296,8 +294,8 @@ class WorkQueue:
 
     def _release_batch(self, batch: Sequence[PendingSentence]) -> None:
         """Record that a batch has ended, so that a client with much work can get another batch."""
-        if any(item.in_long_batch for item in batch):
-            self._num_long_batches -= 1
+        if any(item.in_batch_of_long_work for item in batch):
+            self._num_batches_of_long_work -= 1
             self.wake_workers()
 
     # --- Turns ----------------------------------------------------------------------------------------------
@@ -317,15 +315,15 @@ class WorkQueue:
             return None
         self._virtual_time = max(self._virtual_time, request.client.virtual_time)
         oldest = next(iter(request.waiting))
-        is_long = is_shared and _makes_others_wait(request)
+        is_long_work = is_shared and _makes_others_wait(request)
         if isinstance(oldest, PendingQuestion):
             self._num_questions += 1
             work: Work = oldest
         else:
-            self._num_long_batches += is_long
-            work = self._next_batch(oldest, is_shared=is_shared, is_long=is_long)
+            self._num_batches_of_long_work += is_long_work
+            work = self._next_batch(oldest, is_shared=is_shared, is_long_work=is_long_work)
             for sentence in work:
-                sentence.in_long_batch = is_long
+                sentence.in_batch_of_long_work = is_long_work
         now = _now()
         for item in pending_items(work):
             self._remove(item)
@@ -340,8 +338,8 @@ class WorkQueue:
         questions, and the last worker takes only sentences of the other clients and of urgent requests.
         """
         requests: Iterable[OpenRequest] = self._requests
-        num_long = self._num_questions + (self._num_long_batches if is_shared else 0)
-        if num_long >= max(1, self.num_workers - 1):
+        num_occupied = self._num_questions + (self._num_batches_of_long_work if is_shared else 0)
+        if num_occupied >= max(1, self.num_workers - 1):
             now = _now()
             requests = [
                 request
@@ -363,12 +361,12 @@ class WorkQueue:
         item.charged_seconds = seconds
 
     def _next_batch(
-        self, oldest: PendingSentence, *, is_shared: bool, is_long: bool
+        self, oldest: PendingSentence, *, is_shared: bool, is_long_work: bool
     ) -> list[PendingSentence]:
         if self._waiting_items == 1:
             return [oldest]
         sentences = self._sentences_for_batch(oldest)
-        if is_shared and not is_long and self.num_workers > 1:  # the other workers do the long work
+        if is_shared and not is_long_work and self.num_workers > 1:  # the other workers do the long work
             sentences = [item for item in sentences if not _makes_others_wait(item.request)]
         share = -(-len(sentences) // max(1, self._num_free_workers))  # free workers share the queue
         length = len(oldest.text)

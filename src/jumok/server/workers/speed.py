@@ -1,7 +1,7 @@
 """Estimates how long sentences and questions take. Speeds are measured on batches.
 
 Each choice of a model and options has its own speed. Batches with terms are measured separately from batches
-without terms. Of questions, the seconds are measured.
+without terms. For questions, their seconds are measured instead.
 
 Seconds are CPU seconds of a worker, so that other work on the machine does not make texts seem slower.
 """
@@ -43,8 +43,8 @@ FIRST_QUESTION_SECONDS = 1.0
 def text_size(text: str, alphabet: Set[str] | None = None) -> int:
     """Return the estimated cost of a sentence, in ASCII letters. The model's tokenizer is not needed.
 
-    Each byte of another character costs one letter, or `UNKNOWN_BYTE_SIZE` letters if the vocabulary lacks
-    the character. `alphabet` has the characters of the vocabulary beyond ASCII. Without `alphabet`, the
+    Each byte of a non-ASCII character costs one letter, or `UNKNOWN_BYTE_SIZE` letters if the vocabulary
+    lacks the character. `alphabet` has the characters of the vocabulary beyond ASCII. Without `alphabet`, the
     function assumes that the vocabulary has all characters.
     """
     if text.isascii():

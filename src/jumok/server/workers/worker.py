@@ -1,7 +1,7 @@
 """A process that runs the models. `pool.py` starts one per core, or as many as `jumok serve --workers` says.
 
 It reads messages from its standard input and answers each on its standard output (`jumok.system.messages`).
-It ends when its input is closed, because the server has ended.
+It ends when its input is closed: the server has ended, or needs this worker no longer.
 
     {"kind": "load", models, language_pairs, shortlist}   the first message
         → {"kind": "ready", pid, and of each model: speeds in letters per second, tags, alphabets}
@@ -63,8 +63,8 @@ __all__ = ["main", "run_worker"]
 # 256 texts of 1 to 24 digits.
 WARM_UP_TEXTS = ["1 2 3 4 5 6 7 8 "[: 2 + 2 * (n % 8)] * (1 + n % 3) for n in range(256)]
 WARM_UP_SPEEDUP = 2.0
-"""Estimate of the speed of later batches, divided by the speed of the first batch. The server uses it until
-it has measured batches."""
+"""Estimate of the speed of later batches, divided by the speed of the first batch. The server uses the speed
+that is estimated with it until the server has measured batches."""
 MAX_PICTURE_PIXELS = 16_000_000
 """Decoding a picture takes eight bytes of memory per pixel, even if its file is small."""
 MAX_CACHED_EXPLANATIONS = 4
@@ -97,7 +97,7 @@ def run_worker(requests: IO[bytes], answers: IO[bytes]) -> None:
     tags = [_tags(translator) for translator in translators]
     alphabets = [_alphabet(translator) for translator in translators]
     send({"kind": "ready", "pid": os.getpid(), "speeds": speeds, "tags": tags, "alphabets": alphabets})
-    gc.freeze()  # models and modules stay: examining them takes tens of milliseconds
+    gc.freeze()  # models and modules stay, and examining them would take tens of milliseconds
     services: dict[int, ExplanationService] = {}
     warmed_up: set[int] = set()  # models whose alignment has been warmed up
     while (message := read_message(requests)) is not None:
