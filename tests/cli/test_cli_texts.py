@@ -157,8 +157,18 @@ def test_a_translator_can_start_from_an_encoder_only_model(
     message = call("train", pairs, *encoder, "--out", tmp_path / "x", "--model", "recurrent").error_of(
         "train"
     )
-    assert "Received: --model recurrent" in message
+    assert "Received: the family recurrent" in message
     assert not (tmp_path / "x").exists()
+
+
+def test_a_family_that_cannot_start_from_an_encoder_is_named_whatever_sets_it(
+    call: Call, pairs: Path, tmp_path: Path
+) -> None:
+    """The message names no option, because a recipe may set the family."""
+    arguments = ["train", pairs, "--encoder-from", tmp_path / "m", "--out", tmp_path / "x"]
+    message = call(*arguments, "--recipe", "rnnsearch-50").error_of("train")
+    assert "Received: the family recurrent" in message
+    assert "Received: --model" not in message
 
 
 @pytest.mark.parametrize("options", [["--model", "transformer"], ["--model", "recurrent"], []])
