@@ -202,6 +202,7 @@ def translate(
             "--memory": memory,
             "--save-memory": save_memory,
             "--encoding": encoding or None,
+            "--engine": None if engine == "auto" else engine,
             "--shortlist": shortlist or None,
             "--workers": workers,
             "--shard": shard,
