@@ -95,8 +95,8 @@ class BulkOptions:
     def start(self, settings: BulkSettings) -> BulkWorkers:
         """Return the workers that the options request.
 
-        If the number of workers is not given, there is one process on all cores, or with --ray one actor per
-        free core.
+        Without --workers, there is one process, which uses all cores; with --ray, there is one actor per free
+        core.
         """
         if self.ray is not None:
             from jumok.inference.bulk.ray_workers import RayWorkers  # start-up

@@ -448,7 +448,7 @@ def _picture_batch(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
 
 
 def _steps_in_time(resolved: Resolved, minutes: float, costs: TrainingCosts) -> tuple[int, str]:
-    """Return how many updates fit into the minutes that were set beside all other costs; at least one."""
+    """Return how many updates fit into the minutes that are left after all other costs; at least one."""
     seconds_left = 60 * minutes * USED_SHARE_OF_MINUTES - costs.preparation_seconds - costs.finish_seconds
     interval = resolved.overrides.get("training.validate_every")
     if interval is not None:
