@@ -31,10 +31,10 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "Train on the built-in corpus, translate, score and draw: everything at once.",
     "check": "Report what is in your sentence pairs and what is wrong with them.",
-    "clean": "Drop pairs whose sides do not translate each other, by a model of each direction.",
+    "clean": "Drop pairs whose sides do not translate each other, judged by one model per direction.",
     "train": "Train a translator on your sentence pairs, or a language model on a text. No config file.",
     "finish": "End a training run now, with the best model so far.",
-    "translate": "Translate lines, documents in place, or folders of them.",
+    "translate": "Translate lines, documents with their formatting, or folders of documents.",
     "complete": "Complete lines with a language model trained on plain text.",
     "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error, perplexity.",
     "shortlist": "Learn a vocabulary shortlist from the training pairs, to translate faster.",

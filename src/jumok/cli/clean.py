@@ -52,7 +52,7 @@ def clean(
     encoding: EncodingOption = "",
     examples: Annotated[int, typer.Option(help="Examples of dropped and kept pairs.", min=0, max=50)] = 3,
 ) -> None:
-    """Drop the pairs whose sides do not translate each other, by a model of each direction.
+    """Drop the pairs whose sides do not translate each other, judged by one model per direction.
 
     The score of a pair is exp(-(|H1 - H2| + (H1 + H2) / 2)), where H1 and H2 are the cross-entropies per
     token of the target given the source and of the source given the target (Junczys-Dowmunt 2018). Train the

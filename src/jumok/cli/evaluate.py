@@ -183,7 +183,8 @@ def evaluate(
     if "pointing" in scores:
         pointing = localise(
             "pointing {pointing:.3f}   share of the {written:,} written words with a region ({words:,} in "
-            "the references) whose greatest attention is in it ({overlap:.3f} if the patch only overlaps it)",
+            "the references) whose most attended patch lies in the region ({overlap:.3f}: at least overlaps "
+            "the region)",
             pointing=scores["pointing"],
             written=scores["pointing_written"],
             words=scores["pointing_words"],
