@@ -270,7 +270,9 @@ def _source(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:
         patch = min((n for n in range(1, size + 1) if size % n == 0), key=lambda side: abs(side - patch))
     typical = f"a typical picture has {facts.picture_side:,} pixels on its longer side"
     grid = f"{size // patch} × {size // patch} patches"
-    colour = ("grey", "they are grey") if facts.grey_pictures else ("rgb", "they have colours")
+    colour = (
+        ("grey", "the pictures are grey") if facts.grey_pictures else ("rgb", "the pictures have colours")
+    )
     return [
         DerivedSetting("source.kind", "pictures", "the corpus has pictures"),
         DerivedSetting("source.size", size, typical),
@@ -435,7 +437,7 @@ def _batch_tokens(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
     if minutes is not None:
         affordable = minutes * 60 * ASSUMED_TOKENS_PER_SECOND / WANTED_UPDATES
         if affordable < min(batch, MAX_BATCH_TOKENS):
-            batch, why = affordable, f"{minutes:g} minutes should be enough for some thousand updates"
+            batch, why = affordable, f"small enough for many updates in {minutes:g} minutes"
     return _multiple_of_8(min(max(batch, MIN_BATCH_TOKENS), MAX_BATCH_TOKENS)), why
 
 
