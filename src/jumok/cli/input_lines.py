@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.cli.language import localise, localise_text
-from jumok.data.input_files import standard_input
+from jumok.data.input_files import InputFile, read_blocks, standard_input
 from jumok.errors import DataError
 
 if TYPE_CHECKING:
@@ -106,12 +106,11 @@ class InputLines(Iterator[str]):
 
 
 def count_lines(path: Path) -> int:
-    """Return how many lines a file has. The last line may have no line end."""
-    count, last_chunk = 0, b"\n"
-    with path.open("rb") as stream:
-        for chunk in iter(lambda: stream.read(2**20), b""):
-            count, last_chunk = count + chunk.count(b"\n"), chunk
-    return count + (not last_chunk.endswith(b"\n"))
+    """Return how many lines a text has, decompressed if needed. The last line may have no line end."""
+    count, last_block = 0, b"\n"
+    for block in read_blocks(InputFile(path)):
+        count, last_block = count + block.count(b"\n"), block
+    return count + (not last_block.endswith(b"\n"))
 
 
 def _no_file_error(name: str) -> DataError:
