@@ -120,6 +120,19 @@ def test_wrong_options_of_bulk_translation_are_explained(model: Path, call: Call
         assert "jumok[ray]" in missing.error_of("translate")
 
 
+@pytest.mark.parametrize("name", ["page.html", "messages.PO"])
+def test_a_document_is_not_translated_as_lines_by_workers(
+    name: str, model: Path, call: Call, tmp_path: Path
+) -> None:
+    """The lines of a document have markup, which would be translated as text."""
+    document, out = tmp_path / name, tmp_path / f"out.{name}"
+    document.write_text("<p>one\n</p>\n", encoding="utf-8")
+    refused = call("translate", model, document, "--out", out, "--workers", "1").error_of("translate")
+    assert f"{document} is a document" in refused
+    assert "Leave --workers out" in refused
+    assert not out.exists()
+
+
 def descendants(pid: int) -> list[int]:
     """Return the ids of the children of a process, of the children's children and so on."""
     main_thread = Path(f"/proc/{pid}/task/{pid}/children")
