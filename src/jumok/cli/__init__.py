@@ -1,7 +1,7 @@
 """The command line: `jumok COMMAND …`. One module per command, each a thin layer over the other packages.
 
-Of the modules of commands, only that of the requested command is imported, and torch is only imported inside
-its function. So `jumok --help` answers at once.
+Of the modules of commands, only that of the requested command is imported. Torch is imported when the
+command runs. So `jumok --help` answers at once.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _run(command: str, arguments: list[str]) -> None:
     try:
         _app(args=arguments, prog_name="jumok", standalone_mode=True)
     except SystemExit as end:
-        # typer and rich turn a BrokenPipeError into exit code 1; it is then the context of the SystemExit.
+        # typer and rich turn a BrokenPipeError into a SystemExit with code 1, whose context is this error.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         sys.stdout.flush()  # if this fails, the error can still be reported

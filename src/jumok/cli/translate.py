@@ -415,7 +415,7 @@ def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -
                 suffix=source.suffix,
             )
         )
-    return FilePlan([(source, source)], [])  # `translate_plan` prints it, and uses only the source
+    return FilePlan([(source, source)], [])  # the translation is printed, so no target is needed
 
 
 def _advice(sample: bool) -> str:
