@@ -139,7 +139,7 @@ def _score(
 
 
 def _lowest_kept_score(scores: Sequence[PairScore], share: float) -> float:
-    """Return the lowest score among the best pairs, if this share of the pairs is kept.
+    """Return the lowest score of the pairs that are kept: the best ones, up to this share.
 
     A pair that is too long for a model has the score 0. It is kept only if `share` is 1, or if all pairs have
     the score 0.

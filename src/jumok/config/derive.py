@@ -166,7 +166,7 @@ def this_machine() -> MachineFacts:
 
 
 def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> Resolved:
-    """Derive the settings that depend on corpus and machine, except those of the other two calls."""
+    """Derive settings from corpus and machine. `derive_search` and `derive_schedule` derive the others."""
     classifies = _classifies(overrides, facts)
     resolved = resolve(
         overrides,
