@@ -77,6 +77,8 @@ def test_lines_are_completed(call: Call, models: dict[str, Path]) -> None:
     assert sample.code == 0
     assert sample.out.startswith("one")
     options = ["--temperature", "2", "--seed", "5"]
+    sentence = call("complete", models["decoder-only"], "one two").error_of("complete")
+    assert 'echo "one two" | jumok complete MODEL' in sentence
     error = call("complete", models["decoder-only"], *options, stdin=b"one\n").error_of("complete")
     assert "--temperature, --seed would be ignored: only --sample draws at random" in error
 

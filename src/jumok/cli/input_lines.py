@@ -26,15 +26,18 @@ class InputLines(Iterator[str]):
     """Yields the lines of a text, split at \\n only, so that n input lines always give n output lines.
 
     A user who types, or a program that waits for each answer, sends the next line only after it has read
-    the previous result. Standard output is therefore flushed before waiting for input.
+    the previous result. Standard output is therefore flushed before waiting for input. `command` is the
+    command that reads the lines, for messages.
     """
 
-    def __init__(self, path: Path | None, *, stream: IO[bytes] | None = None) -> None:
+    def __init__(
+        self, path: Path | None, *, stream: IO[bytes] | None = None, command: str = "translate"
+    ) -> None:
         self._path, self._name = path, localise("standard input") if path is None else str(path)
         try:
             self._stream: Any = stream or (standard_input() if path is None else path.open("rb"))
         except FileNotFoundError:
-            raise _no_file_error(str(path)) from None
+            raise _no_file_error(str(path), command) from None
         except IsADirectoryError:
             raise DataError(localise("{folder} is a folder. Name a file in it.", folder=path)) from None
         self._complete_lines: deque[bytes] = deque()
@@ -113,15 +116,16 @@ def count_lines(path: Path) -> int:
     return count + (not last_block.endswith(b"\n"))
 
 
-def _no_file_error(name: str) -> DataError:
+def _no_file_error(name: str, command: str) -> DataError:
     """Return the error for a missing file, with advice if its name may be a sentence (a space, or no dot)."""
     if " " not in name and "." in name:
         return DataError(localise("There is no file {name}.", name=name))
     return DataError(
         localise(
             "There is no file {name!r}. A sentence is read from standard input: "
-            'echo "{name}" | jumok translate MODEL',
+            'echo "{name}" | jumok {command} MODEL',
             name=name,
+            command=command,
         )
     )
 
