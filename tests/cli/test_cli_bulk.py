@@ -97,6 +97,11 @@ def test_evaluate_by_workers_gives_the_same_scores(
     assert bulk.code == plain.code == 0, bulk.err
     assert bulk.out == plain.out
     assert (tmp_path / "bulk.txt").read_bytes() == (tmp_path / "plain.txt").read_bytes()
+    (tmp_path / "folder").mkdir()
+    failed = call("evaluate", model, gold_pairs, "--out", tmp_path / "folder", "--workers", "1")
+    assert "The finished parts are kept." in failed.err
+    assert "No other file was written" not in failed.err
+    assert list((tmp_path / "folder.parts").glob("*.part"))
 
 
 def test_wrong_options_of_bulk_translation_are_explained(model: Path, call: Call, tmp_path: Path) -> None:

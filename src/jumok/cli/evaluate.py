@@ -151,7 +151,8 @@ def evaluate(
         )
     scores: dict[str, Any] = evaluation.as_dict()
     if out is not None:
-        with disk_errors(out, localise("No other file was written.")):
+        no_other_file = localise("No other file was written.")
+        with disk_errors(out, localise("The finished parts are kept.") if bulk else no_other_file):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
     if baseline_translator is not None:
         baseline_scoring = {**scoring, "metrics": ("bleu", "chrf")}
