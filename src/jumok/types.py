@@ -152,10 +152,10 @@ class LogProbs:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A finished candidate of a search: its token ids without `<s>` and `</s>`.
+    """A finished hypothesis of a search: its token ids without `<s>` and `</s>`.
 
-    A search ranks hypotheses by `score`, which includes the length and coverage penalties. `log_prob` is the
-    sum of the model's log-probabilities, or NaN if the engine does not report it.
+    A search ranks finished hypotheses by `score`, which includes the length and coverage penalties.
+    `log_prob` is the sum of the model's log-probabilities, or NaN if the engine does not report it.
     """
 
     ids: tuple[int, ...]

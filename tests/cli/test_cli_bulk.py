@@ -97,6 +97,11 @@ def test_evaluate_by_workers_gives_the_same_scores(
     assert bulk.code == plain.code == 0, bulk.err
     assert bulk.out == plain.out
     assert (tmp_path / "bulk.txt").read_bytes() == (tmp_path / "plain.txt").read_bytes()
+    (tmp_path / "folder").mkdir()
+    failed = call("evaluate", model, gold_pairs, "--out", tmp_path / "folder", "--workers", "1")
+    assert "The finished parts are kept." in failed.err
+    assert "No other file was written" not in failed.err
+    assert list((tmp_path / "folder.parts").glob("*.part"))
 
 
 def test_wrong_options_of_bulk_translation_are_explained(model: Path, call: Call, tmp_path: Path) -> None:
@@ -118,6 +123,19 @@ def test_wrong_options_of_bulk_translation_are_explained(model: Path, call: Call
     if importlib.util.find_spec("ray") is None:
         missing = call("translate", model, text, "--out", tmp_path / "b.txt", "--ray")
         assert "jumok[ray]" in missing.error_of("translate")
+
+
+@pytest.mark.parametrize("name", ["page.html", "messages.PO"])
+def test_a_document_is_not_translated_as_lines_by_workers(
+    name: str, model: Path, call: Call, tmp_path: Path
+) -> None:
+    """The lines of a document have markup, which would be translated as text."""
+    document, out = tmp_path / name, tmp_path / f"out.{name}"
+    document.write_text("<p>one\n</p>\n", encoding="utf-8")
+    refused = call("translate", model, document, "--out", out, "--workers", "1").error_of("translate")
+    assert f"{document} is a document" in refused
+    assert "Leave --workers out" in refused
+    assert not out.exists()
 
 
 def descendants(pid: int) -> list[int]:

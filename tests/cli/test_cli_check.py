@@ -241,7 +241,7 @@ def test_check_predicts_how_many_pairs_training_uses(call: Call, tmp_path: Path)
     report = json.loads(call("check", file, "--json").out)
     result = call("train", file, "--out", tmp_path / "run", *TINY_OPTIONS)
     assert result.code == 0, result.err
-    assert (report["kept"], report["held_out"]) == (42, 4)  # 43 pairs without the duplicate; a tenth of 42
+    assert (report["kept"], report["held_out"]) == (42, 4)  # 43 pairs, less a duplicate; a tenth of 42
     run = json.loads((tmp_path / "run" / "model" / "jumok.json").read_text(encoding="utf-8"))
     trained_pairs = sum(corpus["pairs"] for corpus in run["corpora"])
     assert trained_pairs == report["kept"] - report["held_out"] - 1  # `long` has more than 200 tokens

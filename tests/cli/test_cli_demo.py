@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from jumok.training.run import training_run
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -77,6 +79,17 @@ def test_another_run_is_not_changed(run: str, call: Call, request: pytest.Fixtur
     message = call("demo", "--out", out, "--pairs", "100").error_of("demo")
     assert f"{out} contains another run, not a demo" in message
     assert sorted(out.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("few_pairs")
+def test_a_rank_without_events_prints_no_report(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under torchrun, only rank 0 has events, and only rank 0 writes the model."""
+    monkeypatch.setattr(training_run, "training_events", lambda *_, **__: iter(()))
+    result = call("demo", "--out", tmp_path / "demo", "--pairs", "100")
+    assert (result.code, result.err) == (0, "")
+    assert not (tmp_path / "demo" / "report.json").exists()
 
 
 @pytest.mark.usefixtures("few_pairs")

@@ -24,8 +24,8 @@ from jumok.cli.language import choose_language
 from jumok.cli.segment_translator import SegmentTranslator
 from jumok.data import corpora
 from jumok.data.formats.tmx_writer import write_tmx
-from jumok.documents import files as document_files
 from jumok.documents.part_file import PartFile
+from jumok.storage import folders
 from support.cli_calls import environment, program, spawn
 from support.office_files import make_xlsx, parts_of
 
@@ -415,7 +415,7 @@ class TestResuming:
     def block_sizes(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         """The sizes of the blocks whose translation began. The third block is interrupted as by Ctrl-C."""
         sizes: list[int] = []
-        original = SegmentTranslator._candidates
+        original = SegmentTranslator._translate_block
 
         def record_size(self: SegmentTranslator, sentences: Sequence[str]) -> dict[str, SentenceTranslation]:
             sizes.append(len(sentences))
@@ -423,7 +423,7 @@ class TestResuming:
                 raise KeyboardInterrupt
             return original(self, sentences)
 
-        monkeypatch.setattr(SegmentTranslator, "_candidates", record_size)
+        monkeypatch.setattr(SegmentTranslator, "_translate_block", record_size)
         return sizes
 
     def test_the_same_command_continues_an_interrupted_translation(
@@ -655,12 +655,13 @@ def test_an_interrupted_write_leaves_no_file(
     out = tmp_path / "out" / "page.html"
     out.parent.mkdir()
 
-    def fail(path: Path, data: bytes) -> None:
+    def write_half(path: Path, data: bytes) -> None:
+        path.write_bytes(data[: len(data) // 2])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(document_files, "write_file", fail)
+    monkeypatch.setattr(folders, "write_and_sync", write_half)
     result = call("translate", MODEL, page, "--out", out)
-    assert result.code != 0
+    assert result.code == 130
     assert list(out.parent.iterdir()) == []
 
 

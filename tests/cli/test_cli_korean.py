@@ -141,7 +141,7 @@ def test_a_korean_locale_need_not_be_installed(locale: str) -> None:
         ("a tenth of 1 step, at most 2,000", "전체 1스텝의 10분의 1, 최대 2,000"),
         ("a tenth of 900 steps, at most 2,000", "전체 900스텝의 10분의 1, 최대 2,000"),
         (
-            "the first accelerator; torch says that it computes in bf16",
+            "the first accelerator; torch says that the device computes in bf16",
             "처음 찾은 가속기; torch에서 bf16 계산을 지원함",
         ),
         ("No such option: --x (Possible options: --y)", "없는 옵션입니다: --x (비슷한 옵션: --y)"),

@@ -233,6 +233,14 @@ def test_look_without_a_sentence_says_what_is_missing(call: Call, model: Path) -
     assert "add --live" in call("look", model).error_of("look")
 
 
+def test_look_live_refuses_options_that_a_live_page_would_ignore(
+    call: Call, model: Path, tmp_path: Path
+) -> None:
+    options = ["--out", tmp_path / "x.html", "--target", "eins", "--quantization", "int8"]
+    message = call("look", model, "--live", *options).error_of("look")
+    assert "--out, --target, --quantization would be ignored with --live" in message
+
+
 def test_look_live_needs_an_existing_model(call: Call, tmp_path: Path) -> None:
     assert "There is no folder" in call("look", tmp_path / "none", "--live").error_of("look")
 

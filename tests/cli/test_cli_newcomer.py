@@ -160,7 +160,7 @@ def test_an_attempt_in_a_shell_gives_its_exit_code_and_texts(
 
 def test_every_attempt_has_a_row_or_a_test() -> None:
     numbers = {row.number for row in (*ATTEMPTS, *SHELL_ATTEMPTS)} | TEST_OF_ATTEMPT.keys()
-    # Attempts that were added after the review have the number 0.
+    # The attempts 1 to 156 are those of a review; attempts that were added later have the number 0.
     assert numbers - {0} == set(range(1, 157))
     faults = [
         f"{kind}{number}" for kind, count in (("A", 5), ("B", 8), ("C", 16)) for number in range(1, count + 1)

@@ -92,7 +92,7 @@ def test_a_classifier_is_trained_and_every_command_works_with_it(call: Call, pic
     assert "roll-out" in (pictures / "map.svg").read_text()
     assert call("look", model, picture, "--out", pictures / "map.html").code == 0
     assert "<class>" in json.loads(_page_data(pictures / "map.html"))["explanations"][0]["source"]["tokens"]
-    for option in ("--beam", "--length-penalty", "--max-length-ratio"):
+    for option in ("--beam", "--engine", "--length-penalty", "--max-length-ratio"):
         refused = call("translate", model, picture, option, "2").error_of("translate")
         assert f"{option} would be ignored" in refused
     paths = pictures / "paths.txt"

@@ -77,6 +77,8 @@ def test_lines_are_completed(call: Call, models: dict[str, Path]) -> None:
     assert sample.code == 0
     assert sample.out.startswith("one")
     options = ["--temperature", "2", "--seed", "5"]
+    sentence = call("complete", models["decoder-only"], "one two").error_of("complete")
+    assert 'echo "one two" | jumok complete MODEL' in sentence
     error = call("complete", models["decoder-only"], *options, stdin=b"one\n").error_of("complete")
     assert "--temperature, --seed would be ignored: only --sample draws at random" in error
 
@@ -157,8 +159,18 @@ def test_a_translator_can_start_from_an_encoder_only_model(
     message = call("train", pairs, *encoder, "--out", tmp_path / "x", "--model", "recurrent").error_of(
         "train"
     )
-    assert "Received: model.family = recurrent" in message
+    assert "Received: the family recurrent" in message
     assert not (tmp_path / "x").exists()
+
+
+def test_a_family_that_cannot_start_from_an_encoder_is_named_whatever_sets_it(
+    call: Call, pairs: Path, tmp_path: Path
+) -> None:
+    """The message names no option, because a recipe may set the family."""
+    arguments = ["train", pairs, "--encoder-from", tmp_path / "m", "--out", tmp_path / "x"]
+    message = call(*arguments, "--recipe", "rnnsearch-50").error_of("train")
+    assert "Received: the family recurrent" in message
+    assert "Received: --model" not in message
 
 
 @pytest.mark.parametrize("options", [["--model", "transformer"], ["--model", "recurrent"], []])

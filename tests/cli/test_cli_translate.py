@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import select
@@ -271,6 +272,12 @@ def test_the_progress_bar_counts_a_last_line_without_newline(tmp_path: Path) -> 
     for text, count in (("", 0), ("one", 1), ("one\n", 1), ("one\n\ntwo", 3), ("one\n\n", 2)):
         file.write_text(text, encoding="utf-8")
         assert count_lines(file) == count
+
+
+def test_the_progress_bar_counts_the_lines_of_a_compressed_text(tmp_path: Path) -> None:
+    file = tmp_path / "in.txt.gz"
+    file.write_bytes(gzip.compress(b"one two three\n" * 1_000))
+    assert count_lines(file) == 1_000
 
 
 @pytest.mark.medium

@@ -98,7 +98,7 @@ def test_with_settings_changes_no_other_settings() -> None:
 
 
 def test_only_one_module_asks_pydantic_which_fields_were_set() -> None:
-    """`overrides.py` must know it of a `Recipe` that a caller passes. All other modules use `Overrides`."""
+    """`overrides.py` must ask if a caller passes a `Recipe`. All other modules use `Overrides`."""
     options = re.compile("exclude_unset|model_fields_set|exclude_defaults")
     names = [path.name for path in SOURCES.rglob("*.py") if options.search(path.read_text(encoding="utf-8"))]
     assert names == ["overrides.py"]

@@ -1,7 +1,7 @@
 """The command line: `jumok COMMAND …`. One module per command, each a thin layer over the other packages.
 
-Of the modules of commands, only that of the requested command is imported, and torch is only imported inside
-its function. So `jumok --help` answers at once.
+Of the modules of commands, only that of the requested command is imported. Torch is imported when the
+command runs. So `jumok --help` answers at once.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "Train on the built-in corpus, translate, score and draw: everything at once.",
     "check": "Report what is in your sentence pairs and what is wrong with them.",
-    "clean": "Drop pairs whose sides do not translate each other, by a model of each direction.",
+    "clean": "Drop pairs whose sides do not translate each other, judged by one model per direction.",
     "train": "Train a translator on your sentence pairs, or a language model on a text. No config file.",
     "finish": "End a training run now, with the best model so far.",
-    "translate": "Translate lines, documents in place, or folders of them.",
+    "translate": "Translate lines, documents with their formatting, or folders of documents.",
     "complete": "Complete lines with a language model trained on plain text.",
     "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error, perplexity.",
     "shortlist": "Learn a vocabulary shortlist from the training pairs, to translate faster.",
@@ -110,7 +110,7 @@ def _run(command: str, arguments: list[str]) -> None:
     try:
         _app(args=arguments, prog_name="jumok", standalone_mode=True)
     except SystemExit as end:
-        # typer and rich turn a BrokenPipeError into exit code 1; it is then the context of the SystemExit.
+        # typer and rich turn a BrokenPipeError into a SystemExit with code 1, whose context is this error.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         sys.stdout.flush()  # if this fails, the error can still be reported

@@ -70,12 +70,12 @@ def _parse_lengths(sizes: str) -> list[int]:
 def _format_table(table: Table) -> list[str]:
     """Return the lines of the table and its legend, for a terminal of 80 columns."""
     length = table.sizes[-1]
-    reference = table.mechanisms["self-attention"].seconds[length]
+    self_attention_seconds = table.mechanisms["self-attention"].seconds[length]
     headings = (
         localise("|operations|steps|longest|time|memory|ms|MB|speed").split("|"),
         localise("|counted||path|~ n^|~ n^").split("|"),
     )
-    body = [_cells(name, row, length, reference) for name, row in table.mechanisms.items()]
+    body = [_cells(name, row, length, self_attention_seconds) for name, row in table.mechanisms.items()]
     values = {
         "shape": table.shape,
         "machine": table.machine,
@@ -108,8 +108,8 @@ def _format_table(table: Table) -> list[str]:
     return [*text_above.split("\n"), "", *table_lines, "", *text_below.split("\n")]
 
 
-def _cells(name: str, row: Row, length: int, reference: float) -> list[str]:
-    """Return the cells of a layer. `reference` is the time of self-attention at this length, in seconds."""
+def _cells(name: str, row: Row, length: int, self_attention_seconds: float) -> list[str]:
+    """Return the cells of a layer. Time, memory and speed are those at this length."""
     return [
         name,
         f"{row.operations.order} {_format_large_number(row.operations.counted[length])}",
@@ -119,7 +119,7 @@ def _cells(name: str, row: Row, length: int, reference: float) -> list[str]:
         f"{row.memory_exponent:.2f}",
         _format_figure(1000 * row.seconds[length]),
         _format_figure(row.peak_bytes[length] / 1e6),
-        f"×{_format_figure(reference / row.seconds[length])}",
+        f"×{_format_figure(self_attention_seconds / row.seconds[length])}",
     ]
 
 

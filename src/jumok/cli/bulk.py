@@ -95,8 +95,8 @@ class BulkOptions:
     def start(self, settings: BulkSettings) -> BulkWorkers:
         """Return the workers that the options request.
 
-        If the number of workers is not given, a single process uses all cores; with --ray, there is one actor
-        per free core.
+        Without --workers, there is one process, which uses all cores; with --ray, there is one actor per free
+        core.
         """
         if self.ray is not None:
             from jumok.inference.bulk.ray_workers import RayWorkers  # start-up
@@ -112,9 +112,11 @@ def plan_outputs(
 ) -> list[tuple[Path, Path]]:
     """Return each input with its output: the file --out, or a file of the same name in the folder --out.
 
-    Raise an error if --out is missing, or if an output would replace its input, another output, or a file
-    that is not the output of an earlier bulk translation.
+    Raise an error if --out is missing, if an input is a document, or if an output would replace its input,
+    another output, or a file that is not the output of an earlier bulk translation.
     """
+    from jumok.documents.registry import find_format, is_document  # start-up
+
     if not sources or out is None:
         raise RecipeError(
             localise(
@@ -129,6 +131,14 @@ def plan_outputs(
             raise DataError(
                 localise(
                     "There is no file {file}. {options} translates texts of many lines.",
+                    file=source,
+                    options=options.names,
+                )
+            )
+        if is_document(source.name) and find_format(source.name).suffix != ".txt":
+            raise RecipeError(
+                localise(
+                    "{file} is a document. {options} translates texts of many lines. Leave {options} out.",
                     file=source,
                     options=options.names,
                 )

@@ -52,7 +52,7 @@ def clean(
     encoding: EncodingOption = "",
     examples: Annotated[int, typer.Option(help="Examples of dropped and kept pairs.", min=0, max=50)] = 3,
 ) -> None:
-    """Drop the pairs whose sides do not translate each other, by a model of each direction.
+    """Drop the pairs whose sides do not translate each other, judged by one model per direction.
 
     The score of a pair is exp(-(|H1 - H2| + (H1 + H2) / 2)), where H1 and H2 are the cross-entropies per
     token of the target given the source and of the source given the target (Junczys-Dowmunt 2018). Train the
@@ -139,7 +139,7 @@ def _score(
 
 
 def _lowest_kept_score(scores: Sequence[PairScore], share: float) -> float:
-    """Return the lowest score among the best pairs, if this share of the pairs is kept.
+    """Return the lowest score of the pairs that are kept: the best ones, up to this share.
 
     A pair that is too long for a model has the score 0. It is kept only if `share` is 1, or if all pairs have
     the score 0.

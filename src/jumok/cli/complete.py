@@ -42,7 +42,7 @@ def complete(
 
     text_model = load_text_model(model, device=device, precision=precision)
     sampling = Sampling(**sampling_settings) if sample else None
-    with closing(InputLines(source)) as texts:
+    with closing(InputLines(source, command="complete")) as texts:
         # Samples depend on the lines in the same batch. Except on a terminal, where each line is answered at
         # once, batches must therefore not depend on the time at which lines arrive.
         ready = texts.ready if texts.is_terminal or not sample else None

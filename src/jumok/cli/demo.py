@@ -52,7 +52,7 @@ def demo(
     console = Console()
     _refuse_other_runs(out, pairs)
     files = _write_corpus(out / "corpus", {**PAIRS, "train": pairs})
-    event = None  # ranks other than 0 have no events
+    event = None
     with TrainingDisplay(console) as display:
         corpus = localise(
             "built-in corpus: {pairs:,} English–Korean pairs in {file}", pairs=pairs, file=files["train"]
@@ -62,7 +62,7 @@ def demo(
             [str(files["train"])], out=out, valid=[str(files["valid"])], minutes=minutes
         ):
             display.show(event)
-    if event is None:
+    if event is None:  # torchrun has started this process, and its rank is not 0
         return
     if not isinstance(event, Finished) or event.reason == "interrupted":
         raise typer.Exit(code=130)

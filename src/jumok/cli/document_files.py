@@ -51,8 +51,8 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
 
     If a text occurs several times, its last translation is used: tools append to a memory, so the last is the
     newest. A pair is left out if its translation is empty, because tools store texts that are not translated
-    yet in this way. A pair is also left out if its translation lacks a placeholder of the source. The
-    memory is read in `encoding`, or else as UTF-8: documents in CP949 may have a memory in UTF-8.
+    yet in this way. A pair is also left out if its translation lacks a placeholder of the source. If the
+    memory cannot be read in `encoding`, it is read as UTF-8: documents in CP949 may have a memory in UTF-8.
     """
     from jumok.data.corpora import open_further_corpora  # start-up
 
@@ -136,7 +136,7 @@ def translate_plan(
 
 
 def _failure_error(failures: Sequence[str], save_memory: Path | None) -> DataError:
-    """Return an error that lists all failures. If a memory was to be saved, it says that it was not."""
+    """Return an error that lists all failures, and says that the memory `save_memory` is not written."""
     one = localise("1 document could not be translated.")
     several = localise("{count:,} documents could not be translated.", count=len(failures))
     sentences = [one if len(failures) == 1 else several, *failures]
@@ -194,8 +194,8 @@ def _translate_files(
     """Translate the files of a plan, and print which files were left out.
 
     Return all sentences with their translations, and the reasons why files could not be translated. If the
-    input is a folder, its part file lists the files that an earlier command has translated, until every file
-    is translated. Those files are not translated again.
+    input is a folder, a part file lists the translated files, so that the same command does not translate
+    them again. It is removed when every file is translated.
     """
     if plan.folder is None:
         return _translate_in_order(translator, plan, job, None, overwrite=overwrite)

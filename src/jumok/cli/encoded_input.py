@@ -74,7 +74,7 @@ def read_document_file(path: Path, encoding: str) -> bytes:
 def refuse_unmarked_utf16(head: bytes, name: str) -> None:
     """Raise an error if a text looks like UTF-16 without a byte order mark.
 
-    In UTF-16, every second byte of Latin letters is zero, and such bytes are also valid UTF-8. If no more
+    In UTF-16, Latin letters have a zero in every second byte. Zero bytes are also valid UTF-8. If no more
     than a quarter of the bytes are zero, the text is accepted, because it may be UTF-8.
     """
     utf16 = find_utf16(head) if 4 * head.count(0) > len(head) else None

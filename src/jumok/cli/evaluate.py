@@ -151,7 +151,8 @@ def evaluate(
         )
     scores: dict[str, Any] = evaluation.as_dict()
     if out is not None:
-        with disk_errors(out, localise("No other file was written.")):
+        no_other_file = localise("No other file was written.")
+        with disk_errors(out, localise("The finished parts are kept.") if bulk else no_other_file):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
     if baseline_translator is not None:
         baseline_scoring = {**scoring, "metrics": ("bleu", "chrf")}
@@ -183,7 +184,8 @@ def evaluate(
     if "pointing" in scores:
         pointing = localise(
             "pointing {pointing:.3f}   share of the {written:,} written words with a region ({words:,} in "
-            "the references) whose greatest attention is in it ({overlap:.3f} if the patch only overlaps it)",
+            "the references) whose most attended patch lies in the region ({overlap:.3f}: at least overlaps "
+            "the region)",
             pointing=scores["pointing"],
             written=scores["pointing_written"],
             words=scores["pointing_words"],

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.cli.language import localise, localise_text
-from jumok.data.input_files import standard_input
+from jumok.data.input_files import InputFile, read_blocks, standard_input
 from jumok.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,15 +26,18 @@ class InputLines(Iterator[str]):
     """Yields the lines of a text, split at \\n only, so that n input lines always give n output lines.
 
     A user who types, or a program that waits for each answer, sends the next line only after it has read
-    the previous result. Standard output is therefore flushed before waiting for input.
+    the previous result. Standard output is therefore flushed before waiting for input. `command` is the
+    command that reads the lines, for messages.
     """
 
-    def __init__(self, path: Path | None, *, stream: IO[bytes] | None = None) -> None:
+    def __init__(
+        self, path: Path | None, *, stream: IO[bytes] | None = None, command: str = "translate"
+    ) -> None:
         self._path, self._name = path, localise("standard input") if path is None else str(path)
         try:
             self._stream: Any = stream or (standard_input() if path is None else path.open("rb"))
         except FileNotFoundError:
-            raise _no_file_error(str(path)) from None
+            raise _no_file_error(str(path), command) from None
         except IsADirectoryError:
             raise DataError(localise("{folder} is a folder. Name a file in it.", folder=path)) from None
         self._complete_lines: deque[bytes] = deque()
@@ -106,23 +109,23 @@ class InputLines(Iterator[str]):
 
 
 def count_lines(path: Path) -> int:
-    """Return how many lines a file has. The last line may have no line end."""
-    count, last_chunk = 0, b"\n"
-    with path.open("rb") as stream:
-        for chunk in iter(lambda: stream.read(2**20), b""):
-            count, last_chunk = count + chunk.count(b"\n"), chunk
-    return count + (not last_chunk.endswith(b"\n"))
+    """Return how many lines a text has, decompressed if needed. The last line may have no line end."""
+    count, last_block = 0, b"\n"
+    for block in read_blocks(InputFile(path)):
+        count, last_block = count + block.count(b"\n"), block
+    return count + (not last_block.endswith(b"\n"))
 
 
-def _no_file_error(name: str) -> DataError:
+def _no_file_error(name: str, command: str) -> DataError:
     """Return the error for a missing file, with advice if its name may be a sentence (a space, or no dot)."""
     if " " not in name and "." in name:
         return DataError(localise("There is no file {name}.", name=name))
     return DataError(
         localise(
             "There is no file {name!r}. A sentence is read from standard input: "
-            'echo "{name}" | jumok translate MODEL',
+            'echo "{name}" | jumok {command} MODEL',
             name=name,
+            command=command,
         )
     )
 

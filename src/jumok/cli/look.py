@@ -67,8 +67,8 @@ def look(
     quantization: Annotated[
         str | None,
         typer.Option(
-            help="Of the weights in a page with the model: float16 (default), or int8, which needs half the "
-            "space."
+            help="Format of the weights in a page with the model: float16 (default), or int8, which needs "
+            "half the space."
         ),
     ] = None,
 ) -> None:
@@ -79,6 +79,7 @@ def look(
     """
     hardware: Hardware = {"device": device, "precision": precision}
     if live:
+        _refuse_with_live({"--out": out, "--target": target, "--quantization": quantization})
         _serve(arguments, port, sentences, hardware)
         return
     *models, sentence = arguments
@@ -338,6 +339,14 @@ def _write_live_file(translator: Translator, folder: Path, out: Path, quantizati
     )
     typer.echo(message)
     _report_written(out)
+
+
+def _refuse_with_live(options: dict[str, object]) -> None:
+    """Raise an error if the value of an option is not None: a live page would ignore the option."""
+    if names := ", ".join(name for name, value in options.items() if value is not None):
+        raise UnsupportedError(
+            localise("{options} would be ignored with --live. Leave {options} out.", options=names)
+        )
 
 
 def _serve(arguments: Sequence[str], port: int, sentences: str | None, hardware: Hardware) -> None:

@@ -95,7 +95,7 @@ class SegmentTranslator:
         memory_translations = {
             text.with_codes: translation
             for text in segments
-            if isinstance(text, TextWithCodes) and (translation := self._stored_translation(text)) is not None
+            if isinstance(text, TextWithCodes) and (translation := self._memory_translation(text)) is not None
         }
         self.num_from_memory += len(memory_translations)
         from_memory = [
@@ -111,7 +111,7 @@ class SegmentTranslator:
             self.translated[source.strip()] = self._memory[memory_key(source)]
         return [next(new) if found is None else found for found in from_memory]
 
-    def _stored_translation(self, segment: TextWithCodes) -> SegmentTranslation | None:
+    def _memory_translation(self, segment: TextWithCodes) -> SegmentTranslation | None:
         """Return the memory's translation of a segment with placeholders.
 
         Return None if the memory has no translation, or if its placeholders are not those of the segment.
@@ -131,13 +131,13 @@ class SegmentTranslator:
         # A sentence that occurs several times in a document is translated once.
         spans = {text: self._spans(text) for text in segments}
         sentences = list(dict.fromkeys(text[start:end] for text in spans for start, end in spans[text]))
-        candidates = self._translate(sentences)
-        self.translated = {source: candidate.text for source, candidate in candidates.items()}
+        translations = self._translate(sentences)
+        self.translated = {source: translation.text for source, translation in translations.items()}
         translated = {
             text: TranslatedText(
                 text,
                 spans[text],
-                tuple((candidates[text[start:end]],) for start, end in spans[text]),
+                tuple((translations[text[start:end]],) for start, end in spans[text]),
                 self._translator.target_language,
             ).segment_translation()
             for text in spans
@@ -151,14 +151,14 @@ class SegmentTranslator:
         if self._target is not None and len(sentences) > BLOCK_SENTENCES:
             key = make_key(self._job.key, BLOCK_SENTENCES, list(sentences))
             self.part = PartFile(self._target, key, overwrite=self._overwrite)
-        candidates: dict[str, SentenceTranslation] = {}
+        translations: dict[str, SentenceTranslation] = {}
         for start in range(0, len(sentences), BLOCK_SENTENCES):
             block = sentences[start : start + BLOCK_SENTENCES]
             self._num_done = start
             stored = None if self.part is None else self.part.results.get(str(start))
             if stored is None:
                 num_notes = len(self.notes)
-                new = self._candidates(block)
+                new = self._translate_block(block)
                 if self.part is not None:
                     rows = [(new[sentence].text, new[sentence].links) for sentence in block]
                     self.part.add(str(start), {"sentences": rows, "notes": self.notes[num_notes:]})
@@ -168,8 +168,8 @@ class SegmentTranslator:
                     for sentence, (text, links) in zip(block, stored["sentences"], strict=True)
                 }
                 self.notes += stored["notes"]
-            candidates |= new
-        return candidates
+            translations |= new
+        return translations
 
     def _spans(self, text: str) -> tuple[Span, ...]:
         """Return one span for the whole text if the memory has the text, else the spans of its sentences."""
@@ -179,7 +179,8 @@ class SegmentTranslator:
         start = text.index(stripped)
         return ((start, start + len(stripped)),)
 
-    def _candidates(self, sentences: Sequence[str]) -> dict[str, SentenceTranslation]:
+    def _translate_block(self, sentences: Sequence[str]) -> dict[str, SentenceTranslation]:
+        """Return the translation of each sentence, from the memory or from the model, with word links."""
         memory_pairs = [
             Pair(sentence, self._memory[key])
             for sentence in sentences
@@ -208,11 +209,11 @@ class SegmentTranslator:
             texts[translation.source] = translation.text
             if translation.source not in links:
                 links[translation.source] = _links_of_parts(translation)
-        candidates = {
+        with_links = {
             source: SentenceTranslation(text, score=0.0, links=links[source])
             for source, text in texts.items()
         }
-        return candidates | self._with_terms({source: texts[source] for source in new})
+        return with_links | self._with_terms({source: texts[source] for source in new})
 
     def _with_terms(self, texts: Mapping[str, str]) -> dict[str, SentenceTranslation]:
         """Place missing terms in translations. Return the translations that lacked terms, by source.

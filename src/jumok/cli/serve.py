@@ -46,7 +46,7 @@ def serve(
         typer.Option(
             help="Maximum seconds of work per request, by the measured speed of the models.",
             min=0.1,
-            max=36,  # 54 s of work per worker fit into `request_timeout`; one client may use two thirds
+            max=36,  # the queue takes 54 s of work per worker, at most two thirds of them from one client
         ),
     ] = Limits.max_request_seconds,
     requests_per_minute: Annotated[

@@ -28,7 +28,7 @@ def shortlist(
     encoding: EncodingOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Learn from the training pairs which few target tokens a translation of each source token can contain.
+    """Learn from the training pairs the few target tokens that can translate each source token.
 
     The shortlist is added to the model folder; --shortlist uses it to translate faster. Its cost in BLEU and
     the speed-up are measured, printed and stored.

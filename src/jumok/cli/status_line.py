@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def status_line(text: str) -> Iterator[Callable[[str], None]]:
-    """If standard error is a terminal, show a line on it within this block. Yield a function to change it."""
+    """Within this block, show a line on standard error if it is a terminal.
+
+    Yield a function that changes the text of the line.
+    """
     if not sys.stderr.isatty():
         yield lambda text: None
         return

@@ -126,8 +126,8 @@ def train(
         if overrides.family != "transformer":
             raise UnsupportedError(
                 localise(
-                    "--encoder-from sets the encoder of a Transformer. Received: model.family = {family}. "
-                    "Leave one of the two out.",
+                    "--encoder-from sets the encoder of a Transformer. Received: the family {family}. Leave "
+                    "--encoder-from out, or choose --model transformer.",
                     family=overrides.family,
                 )
             )

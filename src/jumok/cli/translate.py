@@ -202,6 +202,7 @@ def translate(
             "--memory": memory,
             "--save-memory": save_memory,
             "--encoding": encoding or None,
+            "--engine": None if engine == "auto" else engine,
             "--shortlist": shortlist or None,
             "--workers": workers,
             "--shard": shard,
@@ -248,9 +249,10 @@ def translate(
         translate_plan(translator, plan, job, save_memory, to_files=out is not None, overwrite=overwrite)
         return
     printer = _TranslationPrinter(n_best=n_best, align=align, as_json=as_json)
+    is_picture = translator.reads_pictures and source is not None and _has_picture_suffix(source)
     with (
         closing(_input_lines(source, encoding, pictures=translator.reads_pictures)) as texts,
-        _progress_bar(source) as advance,
+        _progress_bar(None if is_picture else source) as advance,
     ):
         # With samples and shortlists, a translation depends on the lines in the same batch. Except on a
         # terminal, where each line is answered at once, batches must therefore not depend on the time at
@@ -326,11 +328,8 @@ class _TranslationPrinter:
 
 def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> InputLines:
     """Return the lines of a file. If `pictures` is set and the file is a picture, return its path."""
-    if pictures and source is not None:
-        from jumok.pictures.reading import PICTURE_SUFFIXES  # start-up: numpy
-
-        if source.suffix.lower() in PICTURE_SUFFIXES:
-            return InputLines.of_text(str(source))
+    if pictures and source is not None and _has_picture_suffix(source):
+        return InputLines.of_text(str(source))
     if not encoding and (source is None or source.suffix not in _COMPRESSED):
         return InputLines(source)
     from jumok.cli.encoded_input import read_text_file, transcode_to_utf8  # start-up
@@ -339,6 +338,12 @@ def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> Input
         data = transcode_to_utf8(standard_input().read(), localise("standard input"), encoding)
         return InputLines(None, stream=io.BytesIO(data))
     return InputLines(source, stream=io.BytesIO(read_text_file(source, encoding)))
+
+
+def _has_picture_suffix(path: Path) -> bool:
+    from jumok.pictures.reading import PICTURE_SUFFIXES  # start-up: numpy
+
+    return path.suffix.lower() in PICTURE_SUFFIXES
 
 
 def _classify(
@@ -410,7 +415,7 @@ def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -
                 suffix=source.suffix,
             )
         )
-    return FilePlan([(source, source)], [])  # `translate_plan` prints it, and uses only the source
+    return FilePlan([(source, source)], [])  # the translation is printed, so no target is needed
 
 
 def _advice(sample: bool) -> str:
@@ -423,7 +428,8 @@ def _advice(sample: bool) -> str:
 def _progress_bar(path: Path | None) -> Iterator[Callable[[], None]]:
     """Show a progress bar on standard error, unless translations go to the terminal.
 
-    Yield a function that counts one more line.
+    `path` is the text whose lines are translated; with None, the bar shows no total. Yield a function that
+    counts one more line.
     """
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda: None

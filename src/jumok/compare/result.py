@@ -30,10 +30,10 @@ NUM_QUARTERS = 4
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A validation and about how many seconds after the beginning of the run it was done.
+    """A validation, and the approximate time at which it ended, in seconds since the start of the run.
 
-    Updates between the last training report and the validation are not counted. `seconds` is None if there
-    was no training report before.
+    The time of updates between the last training report and the validation is not counted. `seconds` is None
+    if there was no training report before the validation.
     """
 
     step: int

@@ -166,7 +166,7 @@ def this_machine() -> MachineFacts:
 
 
 def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> Resolved:
-    """Derive the settings that depend on corpus and machine, except those of the other two calls."""
+    """Derive settings from corpus and machine. `derive_search` and `derive_schedule` derive the others."""
     classifies = _classifies(overrides, facts)
     resolved = resolve(
         overrides,
@@ -270,7 +270,9 @@ def _source(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:
         patch = min((n for n in range(1, size + 1) if size % n == 0), key=lambda side: abs(side - patch))
     typical = f"a typical picture has {facts.picture_side:,} pixels on its longer side"
     grid = f"{size // patch} × {size // patch} patches"
-    colour = ("grey", "they are grey") if facts.grey_pictures else ("rgb", "they have colours")
+    colour = (
+        ("grey", "the pictures are grey") if facts.grey_pictures else ("rgb", "the pictures have colours")
+    )
     return [
         DerivedSetting("source.kind", "pictures", "the corpus has pictures"),
         DerivedSetting("source.size", size, typical),
@@ -435,7 +437,7 @@ def _batch_tokens(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
     if minutes is not None:
         affordable = minutes * 60 * ASSUMED_TOKENS_PER_SECOND / WANTED_UPDATES
         if affordable < min(batch, MAX_BATCH_TOKENS):
-            batch, why = affordable, f"{minutes:g} minutes should be enough for some thousand updates"
+            batch, why = affordable, f"small enough for many updates in {minutes:g} minutes"
     return _multiple_of_8(min(max(batch, MIN_BATCH_TOKENS), MAX_BATCH_TOKENS)), why
 
 
@@ -448,7 +450,7 @@ def _picture_batch(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
 
 
 def _steps_in_time(resolved: Resolved, minutes: float, costs: TrainingCosts) -> tuple[int, str]:
-    """Return how many updates fit into the minutes that were set beside all other costs; at least one."""
+    """Return how many updates fit into the minutes that are left after all other costs; at least one."""
     seconds_left = 60 * minutes * USED_SHARE_OF_MINUTES - costs.preparation_seconds - costs.finish_seconds
     interval = resolved.overrides.get("training.validate_every")
     if interval is not None:

@@ -101,7 +101,7 @@ class SourceSettings(Settings):
     kind: Literal["text", "pictures"] = "text"
     """What the model reads: text, or pictures. Derived from the corpus."""
     size: int = Field(32, ge=1, le=1024)
-    """Pixels per side of a picture: every picture is stretched to this square. Derived from their size."""
+    """Pixels per side of a picture: every picture is stretched to this square. Derived from the pictures."""
     patch_size: int = Field(4, ge=1, le=256)
     """Pixels per side of a patch, which is one token of a picture; must divide the size."""
     colour: Literal["rgb", "grey"] = "rgb"

@@ -39,7 +39,7 @@ def cache_folder() -> Path:
         return user_cache_path("jumok", appauthor=False)
     except RuntimeError:
         raise UnsupportedError(
-            "There is no home folder to store the converted model in. Name a folder in JUMOK_CACHE"
+            "There is no home folder for the cache. Name a folder in JUMOK_CACHE."
         ) from None
 
 

@@ -113,7 +113,11 @@ def _accelerator_config(device: str, precision: str, reason: str) -> DeviceConfi
         return DeviceConfig(device, precision, reason)
     kind = device.partition(":")[0]
     has_bf16 = (kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)) or kind == "xpu"
-    why = "torch says that it computes in bf16" if has_bf16 else "torch does not say that it computes in bf16"
+    why = (
+        "torch says that the device computes in bf16"
+        if has_bf16
+        else "torch does not say that the device computes in bf16"
+    )
     return DeviceConfig(device, "bf16" if has_bf16 else "fp32", "; ".join(filter(None, [reason, why])))
 
 

@@ -27,7 +27,7 @@ def pack_message(message: Message) -> bytes:
 
 
 def read_message(stream: IO[bytes]) -> Message | None:
-    """Return the next message of a pipe, or None if the other process closed the pipe before its end."""
+    """Return the next message of a pipe, or None if the pipe was closed before the end of the message."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -37,7 +37,10 @@ def read_message(stream: IO[bytes]) -> Message | None:
 
 
 async def receive_message(stream: asyncio.StreamReader) -> Message:
-    """Return the next message. If the pipe was closed before its end, raise an IncompleteReadError."""
+    """Return the next message. If the pipe was closed before the end of the message, raise an error.
+
+    The error is an IncompleteReadError.
+    """
     [length] = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
     message: Message = json.loads(await stream.readexactly(length))
     return message
