@@ -53,8 +53,8 @@ class Contrast:
     def tokens(self) -> tuple[str, str]:
         """Return the model's own token and the expected token at `step`.
 
-        At the step after the last token of a translation, its token is `</s>`, also if the translation was cut
-        at its maximum length.
+        At the step after the last token of a translation, its token is `</s>`, even if the translation was
+        cut at its maximum length.
         """
         if self.step is None:
             raise DataError("The translations do not differ: all their tokens are the same.")
