@@ -101,6 +101,13 @@ def test_concatenated_compressed_streams_are_one_text(tmp_path: Path) -> None:
         assert len(pairs_of(tmp_path / f"p.tsv{suffix}", content)) == 2
 
 
+def test_zeros_after_a_compressed_stream_are_ignored(tmp_path: Path) -> None:
+    padding = bytes(2048)  # more than a chunk of compressed bytes
+    for suffix in (".gz", ".bz2", ".xz"):
+        content = COMPRESS[suffix](b"a\tb\n") + padding + COMPRESS[suffix](b"c\td\n") + padding
+        assert len(pairs_of(tmp_path / f"p.tsv{suffix}", content)) == 2
+
+
 def test_csv_cells_may_hold_commas_quotes_and_newlines(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path / "p.csv", '"Yes, ""you"".",b\n"two\nlines",d\nlast,e\n')
     assert list(corpus.numbered_pairs()) == [

@@ -189,6 +189,8 @@ def _decompressed(
     has_more_output = False  # for the data that the decompressor has received
     while data := raw.read(_COMPRESSED_CHUNK_BYTES):
         consumed += len(data)
+        if decompressor is None:  # the zeros after a stream may go on in this chunk
+            data = data.lstrip(b"\0")
         while data or has_more_output:
             decompressor = decompressor or new_decompressor()
             output = _decompress(file, decompressor, data)
