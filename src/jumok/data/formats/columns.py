@@ -188,10 +188,10 @@ def _requested_columns(table: Table, sample: list[list[str]], options: ReadOptio
     names = [cell.strip() for cell in sample[0]]
     width = max(map(len, sample)) if table.ragged else len(names)
     indices = [_column_index(table, name, names, width) for name in wanted]
+    names += [""] * (width - len(names))  # a column beyond the first row has no name
     if any(not name.isdecimal() for name in wanted):
         return _named_choice(names, *indices)
-    chosen = [names[index] if index < len(names) else "" for index in indices]
-    languages = header_languages(chosen)
+    languages = header_languages([names[index] for index in indices])
     note = f"columns {indices[0] + 1} and {indices[1] + 1} of {width}"
     has_header = languages is not None or _columns_in_header(table, sample, options) is not None
     return ColumnChoice(
