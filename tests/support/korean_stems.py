@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
-    CHARACTERS,
     GIVING,
     INTRANSITIVE,
     MOTION,
     STATES,
+    TRAITS,
     TRANSITIVE,
 )
 from jumok.datasets.english_korean.verb_phrases import (
@@ -48,7 +48,7 @@ def kiwi_stems() -> tuple[Stem, ...]:
         RAIN_VERB,
         BECOME_VERB,
     )
-    adjectives = (*ADJECTIVES, *STATES, *CHARACTERS, *ATTRIBUTES)
+    adjectives = (*ADJECTIVES, *STATES, *TRAITS, *ATTRIBUTES)
     stems = [
         *(verb.stem for verb in verbs),
         *(adjective.stem for adjective in adjectives),

@@ -18,7 +18,6 @@ from jumok.datasets.english_korean.hangul import final_of, with_final
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
-    CHARACTERS,
     DEGREES,
     FREQUENCIES,
     GIVING,
@@ -29,6 +28,7 @@ from jumok.datasets.english_korean.lexicon import (
     NUMBERS,
     STATES,
     TIMES,
+    TRAITS,
     TRANSITIVE,
     reserved_split,
 )
@@ -120,7 +120,7 @@ def test_every_content_word_is_frequent_in_training() -> None:
     forms = [
         *({noun.english[-1].lower(), noun.plural[-1].lower()} for noun in NOUNS),
         *(set(verb.forms) for verb in (*TRANSITIVE, *INTRANSITIVE, *MOTION, *GIVING)),
-        *({adjective.english} for adjective in (*ADJECTIVES, *STATES, *CHARACTERS, *ATTRIBUTES)),
+        *({adjective.english} for adjective in (*ADJECTIVES, *STATES, *TRAITS, *ATTRIBUTES)),
         *({adverb.english[-1].lower()} for adverb in adverbs),
     ]
     rare = [words for words in forms if sum(counts[word] for word in words) < 8]
@@ -216,7 +216,7 @@ def test_ro_follows_a_vowel_or_rieul() -> None:
 
 def test_adjectives_never_take_the_ending_of_verbs() -> None:
     words = target_vocabulary()
-    for adjective in (*ADJECTIVES, *STATES, *CHARACTERS):
+    for adjective in (*ADJECTIVES, *STATES, *TRAITS):
         text = adjective.stem.text
         wrong = {text + "는다", text + "는", text + "지 않는다"}
         if is_open(text[-1]):

@@ -8,7 +8,6 @@ from jumok.datasets.english_korean.clauses import fitting_times, may_be_owned
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
-    CHARACTERS,
     DEGREES,
     FREQUENCIES,
     GIVING,
@@ -20,6 +19,7 @@ from jumok.datasets.english_korean.lexicon import (
     RELATIONS,
     STATES,
     TIMES,
+    TRAITS,
     TRANSITIVE,
     Noun,
     Verb,
@@ -30,7 +30,7 @@ from jumok.datasets.english_korean.lexicon import (
 def content_words() -> tuple[str, ...]:
     """Return every content word once as "english korean": "dog 개", "play 켜다", "yesterday 어제"."""
     verbs = (*TRANSITIVE, *INTRANSITIVE, *MOTION, *GIVING)
-    adjectives = (*ADJECTIVES, *STATES, *CHARACTERS, *ATTRIBUTES)
+    adjectives = (*ADJECTIVES, *STATES, *TRAITS, *ATTRIBUTES)
     adverbs = (*TIMES, *FREQUENCIES, *MANNERS, *DEGREES, *NUMBERS, *RELATIONS)
     entries = [
         *(f"{noun.key} {noun.korean}" for noun in NOUNS),

@@ -319,7 +319,7 @@ MOTION = _read_verbs(predicates.MOTION, is_motion=True)
 GIVING = _read_giving()
 ADJECTIVES = _read_adjectives(predicates.ADJECTIVES)
 STATES = _read_adjectives(predicates.STATES)
-CHARACTERS = _read_adjectives(predicates.CHARACTERS)
+TRAITS = _read_adjectives(predicates.TRAITS)
 ATTRIBUTES = _read_adjectives(predicates.ATTRIBUTES)
 
 

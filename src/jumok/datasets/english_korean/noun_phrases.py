@@ -15,9 +15,9 @@ from jumok.datasets.english_korean.hangul import attach
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
     ATTRIBUTES,
-    CHARACTERS,
     NOUNS,
     NUMBERS,
+    TRAITS,
     Adjective,
     Noun,
     Verb,
@@ -126,7 +126,7 @@ def pronoun_object(scene: Scene, name: str) -> NounPhrase:
 _DESCRIPTIONS: dict[Noun, tuple[Adjective, ...]] = {
     entry: tuple(
         adjective
-        for adjective in (*ADJECTIVES, *CHARACTERS, *ATTRIBUTES)
+        for adjective in (*ADJECTIVES, *TRAITS, *ATTRIBUTES)
         if entry in adjective.things
         and not is_listed(predicates.PREDICATIVE, adjective.english, adjective.stem)
     )

@@ -25,9 +25,9 @@ from jumok.datasets.english_korean.clauses import (
 from jumok.datasets.english_korean.conjugation import Stem, copula
 from jumok.datasets.english_korean.lexicon import (
     ADJECTIVES,
-    CHARACTERS,
     DEGREES,
     STATES,
+    TRAITS,
     Adjective,
     Noun,
     nouns_of,
@@ -76,10 +76,10 @@ def person_and_state(
     is_listener = subject.english[0].text == "you" and not question
     has_trait = any(isinstance(entry, Adjective) for entry in scene.used)  # not "that tall child is tall"
     is_state = (has_trait or scene.chance(0.6)) and not is_listener
-    return subject, scene.pick(STATES if is_state else _GENERAL_CHARACTERS)
+    return subject, scene.pick(STATES if is_state else _GENERAL_TRAITS)
 
 
-_GENERAL_CHARACTERS = tuple(entry for entry in CHARACTERS if entry.english != "famous")
+_GENERAL_TRAITS = tuple(entry for entry in TRAITS if entry.english != "famous")
 
 
 def thing_is_adjective(scene: Scene) -> Sentence:
@@ -114,7 +114,7 @@ def person_is_adjective(scene: Scene) -> Sentence:
 # Kinds of times that fit a state of people. A trait takes no time.
 _STATE_KINDS = {
     adjective.english: frozenset(kinds.split())
-    for adjectives, kinds in ((STATES, "day morning night week now"), (CHARACTERS, ""))
+    for adjectives, kinds in ((STATES, "day morning night week now"), (TRAITS, ""))
     for adjective in adjectives
 } | {
     "busy": frozenset({"day", "morning", "week", "weekday", "now", "everyday", "weekly"}),
@@ -141,7 +141,7 @@ def comparison(scene: Scene) -> Sentence:
         first, second = scene.pick_new(pairs)
         subject, other = _definite(scene, first), _definite(scene, second)
     scene.note_combination(adjective, first)
-    is_lasting = adjective in CHARACTERS or "study" in first.classes
+    is_lasting = adjective in TRAITS or "study" in first.classes
     tense = "present" if is_lasting else scene.pick(("present", "present", "past"))
     clause = Clause(subject, adjective, tense=tense)
     head = words(comparative.split())
@@ -201,7 +201,7 @@ def _read_comparisons() -> tuple[tuple[str, Adjective, tuple[tuple[Noun, Noun], 
     for line in comparisons.CHAINS.strip().splitlines():
         names, chains = line.split("|")
         for i, name in enumerate(names.split()):
-            adjective = next(entry for entry in (*ADJECTIVES, *CHARACTERS) if entry.english == name)
+            adjective = next(entry for entry in (*ADJECTIVES, *TRAITS) if entry.english == name)
             pairs = _ordered_pairs(chains)
             things = tuple(
                 entry
