@@ -117,6 +117,15 @@ def test_csv_cells_may_hold_commas_quotes_and_newlines(tmp_path: Path) -> None:
     ]
 
 
+def test_a_quotation_mark_inside_a_csv_cell_needs_no_partner(tmp_path: Path) -> None:
+    content = 'a,b\n"two\nlines",a 5" pipe\nlast,a 6" pipe\n'
+    assert pairs_of(tmp_path / "p.csv", content) == [
+        Pair("a", "b"),
+        Pair("two\nlines", 'a 5" pipe'),
+        Pair("last", 'a 6" pipe'),
+    ]
+
+
 def test_common_forms_of_json_are_read(tmp_path: Path) -> None:
     by_code = corpus_at(tmp_path / "a.jsonl", '{"id": 7, "en": "a", "ko": "b", "alignment": [[0, 0]]}\n')
     assert list(by_code.pairs()) == [Pair("a", "b", Alignment(frozenset({(0, 0)})))]
@@ -280,6 +289,7 @@ def test_few_lines_give_no_hint() -> None:
         ("p.tsv", "a\tb\t0-0\n" * 200 + "c\td\tCC-BY\n", "Line 201 .*not a word alignment.*--columns 1,2"),
         ("p.csv", '"open,b\n' + "x,y\n" * 40_000, "Line 1 .* not CSV.*quotation mark"),
         ("p.csv", 'a,b\n"open,b\n' + "x,y\n" * 9, "Line 2 .* opens a quotation mark that is never closed"),
+        ("p.csv", 'a,b\nc,"open\n', "Line 2 .* opens a quotation mark that is never closed"),
         ("p.jsonl", '{"source": "a"}\n', "keys `source` and `target`"),
         ("p.jsonl", '{"source": "a", "target": "b"}\n{"source": "a"}\n', "Line 2 .* no text under 'target'"),
         ("p.jsonl", '{"source": "a", "target": 3}\n', "Line 1 .* no text under 'target'"),
