@@ -340,7 +340,7 @@ def test_a_blank_line_is_an_empty_pair(tmp_path: Path) -> None:
 def test_decompression_bombs_are_refused_quickly_in_little_memory(
     tmp_path: Path, suffix: str, filling: bytes
 ) -> None:
-    # 24 MB of output; 144 MB for bzip2, whose first 512 bytes could expand to all of it at once.
+    # 24 MB of output. For line ends in bzip2 144 MB: their first 512 bytes could expand to all of it at once.
     num_bytes = (144 << 20) if (suffix, filling) == (".bz2", b"\n") else 24 << 20
     bomb = COMPRESS[suffix](filling * (num_bytes // len(filling)))
     tracemalloc.start()
