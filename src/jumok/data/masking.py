@@ -5,8 +5,9 @@ chosen tokens, 80 % become `<unk>`, 10 % become a random token, and 10 % stay un
 section 3.1). `<unk>` serves as the mask token: with byte fallback (`text.byte_fallback`), no text contains
 this token.
 
-The seed and the position of the batch determine which tokens are chosen in training. The choice therefore
-differs from epoch to epoch (Liu et al. 2019, section 4.1), and a resumed run chooses the same tokens.
+The seed and the position of the batch, counted over all epochs, determine which tokens are chosen in
+training. The choice therefore differs from epoch to epoch (Liu et al. 2019, section 4.1), and a resumed run
+chooses the same tokens.
 """
 
 from __future__ import annotations

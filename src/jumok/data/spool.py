@@ -77,17 +77,20 @@ def should_spool(corpora: Sequence[Corpus]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpooledBlock:
-    """A block of `num_read` pairs of one corpus. `first` is the index of its first pair in the spool."""
+    """A block of `num_read` pairs of one corpus.
+
+    `first` is the index of its first pair among all pairs that were read for the spool.
+    """
 
     folder: Path
-    number: int
-    corpus: int  # its index in the corpora of the spool
+    number: int  # index of the block in the spool
+    corpus: int  # index of its corpus in the corpora of the spool
     first: int
     num_read: int
 
     @classmethod
     def for_files(cls, folder: Path, number: int) -> SpooledBlock:
-        """Return a block that can only read and write its files. The numbers of its pairs are not set."""
+        """Return a block that can only read and write its files. Its other fields are placeholders."""
         return cls(folder, number, corpus=0, first=0, num_read=0)
 
     def __str__(self) -> str:

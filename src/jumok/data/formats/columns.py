@@ -52,7 +52,7 @@ class HeaderWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A file as rows. `separator` is its name in messages ("a tab"), "" in a spreadsheet."""
+    """A file as rows. `separator` is what messages call the separator ("a tab"), "" in a spreadsheet."""
 
     file: InputFile
     rows: Callable[[Counter[str]], Iterator[Row]]

@@ -231,7 +231,7 @@ def korean_predicate(
 ) -> tuple[RoleEojeol, ...]:
     """Return the eojeols of a predicate: 가지 않을 것이다.
 
-    `final` is the function of the final ending: a key of `_FINALS`, such as "statement", "polite" or "if".
+    `final` says what the final ending is for: a key of `_FINALS`, such as "statement", "polite" or "if".
     """
     base, before, roles = lexeme.stem, lexeme.before, _VERB
     is_suppletive = honorific and lexeme.honorific_stem is not None and mode.name not in ("look", "become")
@@ -319,7 +319,7 @@ def _with_helper(
 # The roles of the words in `Mode.between`.
 _ROLES_BETWEEN = {"수": ("helper",), "안": ("not",), "것을": ("verb",), "적이": ("helper",), "줄": ("how",)}
 
-# Function of the final ending → tense → its ending, and the separate word that follows it, or "".
+# What the final ending is for → tense → the ending, and the separate word that follows it, or "".
 _FINALS: dict[str, dict[str, tuple[str, str]]] = {
     "statement": {"present": ("ㄴ다", ""), "past": ("어ㅆ다", ""), "future": ("으ㄹ", "것이다")},
     "polite": {"present": ("어요", ""), "past": ("어ㅆ어요", ""), "future": ("으ㄹ", "거예요")},

@@ -26,8 +26,8 @@ from jumok.datasets.english_korean.patterns.frames import (
 from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Scene, Sentence, Word
 
-# Verbs of states and moments, which have no progressive.
 _MOMENTARY = "find finish receive catch wear lose break get invite collect turn choose borrow"
+# Verbs of states and moments, which have no progressive.
 NOT_LASTING_VERBS = frozenset(f"{predicates.STATIVE_VERBS} {_MOMENTARY}".split())
 _LASTING_TRANSITIVE = frames_of(
     tuple(verb for verb in TRANSITIVE if verb.forms.base not in NOT_LASTING_VERBS)
