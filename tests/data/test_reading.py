@@ -414,13 +414,18 @@ def test_a_header_may_name_the_target_first(tmp_path: Path, header: str) -> None
 @pytest.mark.parametrize("name", ["p.tsv", "p.csv"])
 def test_a_table_whose_target_comes_first_keeps_its_alignments(tmp_path: Path, name: str) -> None:
     """Links are source-target, as in JSON lines, whatever the order of the columns is."""
-    rows = [["target", "source", "alignment"], ["나는 가요.", "I go.", "0-0 1-1 2?1"], ["네.", "Yes.", ""]]
+    rows = [
+        ["target", "source", "alignment"],
+        ["나는 가요.", "I go.", "0-0 1-1 2?1"],
+        ["네.", "Yes.", ""],
+        ["가.", "Go."],
+    ]
     separator = "\t" if name == "p.tsv" else ","
     corpus = corpus_at(tmp_path / name, "".join(separator.join(row) + "\n" for row in rows))
-    assert list(corpus.pairs()) == [PAIRS[1], Pair("Yes.", "네.")]
+    assert list(corpus.pairs()) == [PAIRS[1], Pair("Yes.", "네."), Pair("Go.", "가.")]
     rows.append(["가요.", "Go.", "CC-BY"])
     corpus = corpus_at(tmp_path / name, "".join(separator.join(row) + "\n" for row in rows))
-    with pytest.raises(DataError, match=r"Line 4 .*not a word alignment.*--columns 2,1"):
+    with pytest.raises(DataError, match=r"Line 5 .*not a word alignment.*--columns 2,1"):
         list(corpus.pairs())
 
 

@@ -326,7 +326,7 @@ def _read(table: Table, choice: ColumnChoice, dropped: Counter[str]) -> Iterator
 def _chosen_pair(
     table: Table, choice: ColumnChoice, number: int, cells: list[str], dropped: Counter[str]
 ) -> Pair:
-    if table.ragged:
+    if table.ragged or (choice.alignment is not None and len(cells) == 2):  # a row may lack its alignment
         cells = cells + [""] * (choice.width - len(cells))
     elif len(cells) != choice.width:
         raise _width_error(table, number, cells, f"The first line has {choice.width}.")
