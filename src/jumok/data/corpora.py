@@ -409,7 +409,8 @@ def _language_pair_in_name(file: InputFile) -> tuple[str, str]:
 def _orient(corpus: Corpus, source: str, target: str, *, because: str) -> Corpus:
     """Return the corpus in the wanted languages; swap its sides if they are in the opposite direction.
 
-    Raise if it has other languages. In the message, `because` follows the wanted languages: "was requested".
+    Raise if it has other languages. In the message, the wanted languages are followed by `because`, such as
+    "was requested".
     """
     first, second = corpus.source_language, corpus.target_language
     if corpus.pictures and _compatible(target, second):  # a picture is always the source

@@ -11,7 +11,7 @@ of several equal pairs is kept, as in `cleaning.py`, which cleans in one process
 the same in every process.
 
     of every pair that was read:
-    000017.faults     0, or 1 + index in `SKIPPING_FAULTS` of the first fault that the pair has by itself
+    000017.faults     0, or 1 + index in `SKIPPING_FAULTS` of the first fault that the pair alone shows
     000017.hashes     hash of the pair
 
     of every pair whose number in `faults` is 0:
@@ -90,7 +90,7 @@ class SpooledBlock:
 
     @classmethod
     def for_files(cls, folder: Path, number: int) -> SpooledBlock:
-        """Return a block that can only read and write its files. Its other fields are placeholders."""
+        """Return a block that can only read and write its files. The other fields are placeholders."""
         return cls(folder, number, corpus=0, first=0, num_read=0)
 
     def __str__(self) -> str:

@@ -252,8 +252,6 @@ def _expression_eojeols(entry: Expression, english: list[Word]) -> list[Eojeol]:
             Eojeol(text, (word,), function_words)
             for text, word in zip(entry.korean, content_words, strict=True)
         ]
-    if len(entry.korean) == 1:
-        return [Eojeol(entry.korean[0], content_words, function_words)]
     return [Eojeol(text, content_words, function_words) for text in entry.korean]
 
 
@@ -261,7 +259,8 @@ TIMES_BY_TENSE = {
     tense: tuple(entry for entry in TIMES if entry.tenses & {tense, "habit" if tense == "present" else tense})
     for tense in TENSES
 }
-HABITUAL_KINDS = frozenset({"everyday", "mornings", "weekly"})  # of times: people do something regularly
+# Kinds of times at which people do something regularly.
+HABITUAL_KINDS = frozenset({"everyday", "mornings", "weekly"})
 
 
 @cache

@@ -45,8 +45,9 @@ class Mode:
 
     English: a `modal`, in the present and in the past (can, could), or an inflected `helper` with its
     `connector` ("to"), then the main verb in `form`. Korean: the main verb with the ending `join`, the words
-    `between`, and the auxiliary `stem`. `negative` is an inherently negative stem; without it,
-    지 않다 is used. `honorific_on` says which of the two verbs takes -시-: "main" or "helper".
+    `between`, and the auxiliary `stem`. "become" has no `stem`: `join` makes one word of both verbs
+    (추워지다). `negative` is an inherently negative stem; without it, 지 않다 is used. `honorific_on` says
+    which of the two verbs takes -시-: "main" or "helper". `honorific_stem` replaces `stem` with -시-.
     """
 
     name: str
