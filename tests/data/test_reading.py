@@ -80,6 +80,10 @@ def test_tsv_csv_and_jsonl_are_read_in_each_compression(tmp_path: Path, compress
         assert pairs_of(tmp_path / f"p.{suffix}{compression}", COMPRESS[compression](text.encode())) == PAIRS
 
 
+def test_suffixes_may_be_in_capitals(tmp_path: Path) -> None:
+    assert pairs_of(tmp_path / "P.TSV.GZ", gzip.compress(b"a\tb\n")) == [Pair("a", "b")]
+
+
 @pytest.mark.parametrize("compression", COMPRESS)
 def test_two_texts_are_read_as_pairs_in_each_compression(tmp_path: Path, compression: str) -> None:
     corpus = open_two_texts(tmp_path, "Hello.\nI go.\n", "Hallo.\nIch gehe.\n", compression)

@@ -73,7 +73,7 @@ class InputFile:
 def without_compression(name: str) -> str:
     """Return the name of a file without the suffix of its compression: `pairs.tsv.gz` → `pairs.tsv`."""
     stem, dot, suffix = name.rpartition(".")
-    return stem if stem and dot + suffix in COMPRESSIONS else name
+    return stem if stem and dot + suffix.lower() in COMPRESSIONS else name
 
 
 def standard_input() -> BinaryIO:
@@ -97,7 +97,7 @@ def copy_stream(stream: IO[bytes] | None = None, *, encoding: str = "") -> Input
 def read_blocks(file: InputFile) -> Iterator[bytes]:
     """Yield the contents in blocks of moderate size, decompressed according to the suffix of the name."""
     with _opened(file) as raw:
-        suffix = file.path.suffix
+        suffix = file.path.suffix.lower()
         if file.member:
             yield from _member_blocks(file, raw)
         elif suffix in COMPRESSIONS:
