@@ -9,6 +9,7 @@ import json
 import lzma
 import time
 import tracemalloc
+import zipfile
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -605,3 +606,13 @@ def test_file_names_have_no_folders_even_if_a_folder_is_called_like_two_files(tm
     [parallel] = open_corpora([str(folder / "a.en"), str(folder / "a.de")])
     assert (pairs.file_names, parallel.file_names) == ("pairs.en-de.tsv", "a.en + a.de")
     assert (pairs.num_bytes(), parallel.num_bytes()) == (9, 9)
+
+
+def test_the_size_of_a_compressed_corpus_is_multiplied(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "p.zip", "w") as archive:
+        archive.writestr("p.tsv", "a\tb\n")
+    (tmp_path / "p.tsv.gz").write_bytes(gzip.compress(b"a\tb\n"))
+    (tmp_path / "p.tsv").write_bytes(b"a\tb\n")
+    for name, factor in (("p.zip", 4), ("p.tsv.gz", 4), ("p.tsv", 1)):
+        path = tmp_path / name
+        assert open_corpus(path).num_bytes(compressed_factor=4) == factor * path.stat().st_size

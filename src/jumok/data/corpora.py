@@ -74,7 +74,7 @@ class Corpus:
         """Return the size of the files; a compressed file counts as `compressed_factor` times as large."""
         files = [Path(path) for path in self.parallel_files or [self.name]]
         return sum(
-            file.stat().st_size * (1 if without_compression(file.name) == file.name else compressed_factor)
+            file.stat().st_size * (compressed_factor if _is_compressed(file.name) else 1)
             for file in files
             if file.is_file()
         )
@@ -86,6 +86,10 @@ class Corpus:
         """Yield (line, pair); `dropped` counts what the reader dropped, such as a byte order mark."""
         pairs = self.reader(Counter() if dropped is None else dropped)
         return map(_swap, pairs) if self.swapped else pairs
+
+
+def _is_compressed(name: str) -> bool:
+    return without_compression(name) != name or name.lower().endswith(".zip")
 
 
 def is_pair(item: object) -> bool:
