@@ -139,7 +139,7 @@ def open_corpus(
     columns: str = "",
     encoding: str = "",
 ) -> Corpus:
-    """Open one file of pairs, two parallel texts, or pairs in memory: detect format and languages.
+    """Open one file of pairs, two parallel texts, pictures, or pairs in memory: detect format and languages.
 
     `columns` chooses two columns of a table by name or number (`en,ko` or `2,4`); `encoding` is for
     texts that are not UTF-8. This function reads only as much as it needs to find out the format, the columns
@@ -149,6 +149,11 @@ def open_corpus(
     if items and all(map(is_pair, items)):
         return corpus_of_pairs(items, source=source or "", target=target or "", weight=weight)  # type: ignore[arg-type]
     if len(items) == 1 and isinstance(items[0], str | Path) and holds_pictures(items[0]):
+        if columns:
+            raise DataError(
+                f"{items[0]} holds pictures, for which columns cannot be chosen. Received: --columns "
+                f"{columns}. Leave it out."
+            )
         return _open_pictures(items[0], target or "", weight)
     files = [_input_file(path, encoding) for path in items]  # type: ignore[arg-type]
     options = ReadOptions(
