@@ -109,13 +109,13 @@ def planted_corpora() -> tuple[list[Corpus], Corpus]:
     good = [(f"I have {a} {b}.", f"나는 {a} {b} 있다 {i}.") for i, a in enumerate(numbers) for b in numbers]
     first = [*good, good[3], ("", "비었다"), ("A cafÃ©.", "카페."), ("I have one one.", "하나만 있어.")]
     second = [good[5], ("Same.", "Same."), ("A secret test!", "비밀 시험!")]
-    test = english_korean(("a secret TEST", "비밀 시험"), ("Another one.", "또 하나."), name="test")
-    return [english_korean(*first, name="first"), english_korean(*second, name="second")], test
+    validation = english_korean(("a secret TEST", "비밀 시험"), ("Another one.", "또 하나."), name="valid")
+    return [english_korean(*first, name="first"), english_korean(*second, name="second")], validation
 
 
 def test_the_report_counts_faults_and_shows_examples() -> None:
-    corpora, test = planted_corpora()
-    report = check_corpora(corpora, validation=[test])
+    corpora, validation = planted_corpora()
+    report = check_corpora(corpora, validation=[validation])
     assert report.pairs == 107  # 100 good pairs, 4 more in the first corpus, 3 in the second
     counts = {fault.fault: fault.count for fault in report.faults}
     assert counts == {
@@ -140,8 +140,8 @@ def test_the_report_counts_faults_and_shows_examples() -> None:
         ("second", 1),
     ]
     assert duplicates.examples[0].source == "I have one four."
-    assert report.leaked == {"test": 1}
-    assert report.set_sizes == {"test": 2}
+    assert report.leaked == {"valid": 1}
+    assert report.set_sizes == {"valid": 2}
     assert [(summary.name, summary.pairs) for summary in report.corpora] == [("first", 104), ("second", 3)]
     assert report.count(Fault.DUPLICATE) == 2
     assert report.count(Fault.CONTROL) == 0
@@ -221,9 +221,9 @@ def test_equal_sides_are_allowed_in_one_language() -> None:
 
 
 def test_faults_can_be_tolerated() -> None:
-    corpora, test = planted_corpora()
+    corpora, validation = planted_corpora()
     limits = CleaningLimits(tolerated=frozenset({Fault.DUPLICATE, Fault.LEAKED}))
-    report = check_corpora(corpora, validation=[test], limits=limits)
+    report = check_corpora(corpora, validation=[validation], limits=limits)
     assert report.count(Fault.DUPLICATE) == 2
     assert Fault.DUPLICATE not in report.skipped
     assert report.kept == 104  # of 107, without the pairs with the three other faults that skip
@@ -241,7 +241,7 @@ def test_every_pair_is_either_kept_or_skipped(
 ) -> None:
     """The report has the same counts as `clean_pairs`, which training uses."""
     corpus = corpus_of_pairs([Pair(*pair) for pair in pairs], source=language, target="ko")
-    validation = corpus_of_pairs([Pair("A", "가")], name="test")
+    validation = corpus_of_pairs([Pair("A", "가")], name="valid")
     skipped: Counter[Fault] = Counter()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cleaning, "_BLOCK_PAIRS", block)

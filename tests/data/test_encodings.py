@@ -1,4 +1,4 @@
-"""The error for a file that is not UTF-8 names the encoding that fits; jumok never chooses one by itself."""
+"""The error for a text that is not UTF-8 names the encoding that fits; jumok never guesses one silently."""
 
 from __future__ import annotations
 

@@ -166,9 +166,16 @@ def test_a_missing_glossary_is_an_error(tmp_path: Path) -> None:
         read_glossary(tmp_path / "none.tsv")
 
 
-@pytest.mark.parametrize("name", ["header.tsv", "memory.tmx", "new.tbx"])
-def test_a_glossary_of_other_languages_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("header.tsv", "has terms in en and ko. Received: a translation from ko to fr"),
+        ("memory.tmx", "has no units in fr"),
+        ("new.tbx", "has no terms in fr"),
+    ],
+)
+def test_a_glossary_of_other_languages_is_refused(tmp_path: Path, name: str, message: str) -> None:
     path = tmp_path / name
     path.write_text(FILES[name], encoding="utf-8")
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match=message):
         read_glossary(path, source_language="ko", target_language="fr")

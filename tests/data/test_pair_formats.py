@@ -390,6 +390,20 @@ def test_the_first_visible_sheet_of_an_xlsx_is_read(tmp_path: Path) -> None:
     assert next(by_number.pairs()) == Pair(SAVE.target, SAVE.source)
 
 
+@pytest.mark.parametrize("columns", ["English,3", "3,English", "1,3", "3,1"])
+def test_a_column_without_a_name_in_the_header_can_be_chosen_by_number(tmp_path: Path, columns: str) -> None:
+    """In a spreadsheet, rows may have more cells than the header."""
+    table = (["English", "Notes"], [SAVE.source, "a verb", SAVE.target])
+    rows = "".join(
+        "<row>" + "".join(f'<c t="inlineStr"><is><t>{cell}</t></is></c>' for cell in row) + "</row>"
+        for row in table
+    )
+    pair = list(corpus_at(tmp_path / "table.xlsx", xlsx(rows), columns=columns).pairs())[-1]
+    assert (pair.source, pair.target) == (
+        (SAVE.target, SAVE.source) if columns[0] == "3" else (SAVE.source, SAVE.target)
+    )
+
+
 ODS_ROWS = """
 <table:table-row><table:table-cell/><table:table-cell><text:p>en</text:p></table:table-cell>
 <table:table-cell><text:p>ko</text:p></table:table-cell></table:table-row>

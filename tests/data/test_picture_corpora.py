@@ -44,13 +44,16 @@ def test_the_sub_folder_is_the_class(tmp_path: Path) -> None:
 
 
 def test_captions_have_a_language_and_regions(tmp_path: Path) -> None:
-    corpus = open_corpus(write_captions(tmp_path, 1))
+    captions = write_captions(tmp_path, 1)
+    corpus = open_corpus(captions)
     first = next(corpus.pairs())
     assert (corpus.source_language, corpus.target_language) == ("", "en")
     assert first.target == "the left half is bright"
     assert first.picture is not None
     assert first.picture.regions == (Region(1, 0.0, 0.0, 0.5, 1.0),)
     assert format_regions(first.picture.regions) == "1:0,0,0.5,1"
+    with pytest.raises(DataError, match=r"columns cannot be chosen\. Received: --columns 1,2\. Leave it out"):
+        open_corpus(captions, columns="1,2")
 
 
 def test_a_region_may_belong_to_the_noun_before_a_particle(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import lzma
 import time
 import tracemalloc
+import zipfile
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,10 @@ def test_tsv_csv_and_jsonl_are_read_in_each_compression(tmp_path: Path, compress
         assert pairs_of(tmp_path / f"p.{suffix}{compression}", COMPRESS[compression](text.encode())) == PAIRS
 
 
+def test_suffixes_may_be_in_capitals(tmp_path: Path) -> None:
+    assert pairs_of(tmp_path / "P.TSV.GZ", gzip.compress(b"a\tb\n")) == [Pair("a", "b")]
+
+
 @pytest.mark.parametrize("compression", COMPRESS)
 def test_two_texts_are_read_as_pairs_in_each_compression(tmp_path: Path, compression: str) -> None:
     corpus = open_two_texts(tmp_path, "Hello.\nI go.\n", "Hallo.\nIch gehe.\n", compression)
@@ -101,10 +106,10 @@ def test_concatenated_compressed_streams_are_one_text(tmp_path: Path) -> None:
         assert len(pairs_of(tmp_path / f"p.tsv{suffix}", content)) == 2
 
 
-def test_zeros_may_pad_a_compressed_stream(tmp_path: Path) -> None:
-    """Tapes pad files to a multiple of a block. Here the padding is longer than one read."""
-    for suffix in (".gz", ".xz"):
-        content = COMPRESS[suffix](b"a\tb\n") + bytes(4096) + COMPRESS[suffix](b"c\td\n") + bytes(4096)
+def test_zeros_after_a_compressed_stream_are_ignored(tmp_path: Path) -> None:
+    padding = bytes(2048)  # more than a chunk of compressed bytes
+    for suffix in (".gz", ".bz2", ".xz"):
+        content = COMPRESS[suffix](b"a\tb\n") + padding + COMPRESS[suffix](b"c\td\n") + padding
         assert len(pairs_of(tmp_path / f"p.tsv{suffix}", content)) == 2
 
 
@@ -114,6 +119,15 @@ def test_csv_cells_may_hold_commas_quotes_and_newlines(tmp_path: Path) -> None:
         (1, Pair('Yes, "you".', "b")),
         (2, Pair("two\nlines", "d")),
         (4, Pair("last", "e")),
+    ]
+
+
+def test_a_quotation_mark_inside_a_csv_cell_needs_no_partner(tmp_path: Path) -> None:
+    content = 'a,b\n"two\nlines",a 5" pipe\nlast,a 6" pipe\n'
+    assert pairs_of(tmp_path / "p.csv", content) == [
+        Pair("a", "b"),
+        Pair("two\nlines", 'a 5" pipe'),
+        Pair("last", 'a 6" pipe'),
     ]
 
 
@@ -280,6 +294,7 @@ def test_few_lines_give_no_hint() -> None:
         ("p.tsv", "a\tb\t0-0\n" * 200 + "c\td\tCC-BY\n", "Line 201 .*not a word alignment.*--columns 1,2"),
         ("p.csv", '"open,b\n' + "x,y\n" * 40_000, "Line 1 .* not CSV.*quotation mark"),
         ("p.csv", 'a,b\n"open,b\n' + "x,y\n" * 9, "Line 2 .* opens a quotation mark that is never closed"),
+        ("p.csv", 'a,b\nc,"open\n', "Line 2 .* opens a quotation mark that is never closed"),
         ("p.jsonl", '{"source": "a"}\n', "keys `source` and `target`"),
         ("p.jsonl", '{"source": "a", "target": "b"}\n{"source": "a"}\n', "Line 2 .* no text under 'target'"),
         ("p.jsonl", '{"source": "a", "target": 3}\n', "Line 1 .* no text under 'target'"),
@@ -330,7 +345,7 @@ def test_a_blank_line_is_an_empty_pair(tmp_path: Path) -> None:
 def test_decompression_bombs_are_refused_quickly_in_little_memory(
     tmp_path: Path, suffix: str, filling: bytes
 ) -> None:
-    # 24 MB of output; 144 MB for bzip2, whose first 512 bytes could expand to all of it at once.
+    # 24 MB of output. For line ends in bzip2 144 MB: their first 512 bytes could expand to all of it at once.
     num_bytes = (144 << 20) if (suffix, filling) == (".bz2", b"\n") else 24 << 20
     bomb = COMPRESS[suffix](filling * (num_bytes // len(filling)))
     tracemalloc.start()
@@ -404,13 +419,18 @@ def test_a_header_may_name_the_target_first(tmp_path: Path, header: str) -> None
 @pytest.mark.parametrize("name", ["p.tsv", "p.csv"])
 def test_a_table_whose_target_comes_first_keeps_its_alignments(tmp_path: Path, name: str) -> None:
     """Links are source-target, as in JSON lines, whatever the order of the columns is."""
-    rows = [["target", "source", "alignment"], ["나는 가요.", "I go.", "0-0 1-1 2?1"], ["네.", "Yes.", ""]]
+    rows = [
+        ["target", "source", "alignment"],
+        ["나는 가요.", "I go.", "0-0 1-1 2?1"],
+        ["네.", "Yes.", ""],
+        ["가.", "Go."],
+    ]
     separator = "\t" if name == "p.tsv" else ","
     corpus = corpus_at(tmp_path / name, "".join(separator.join(row) + "\n" for row in rows))
-    assert list(corpus.pairs()) == [PAIRS[1], Pair("Yes.", "네.")]
+    assert list(corpus.pairs()) == [PAIRS[1], Pair("Yes.", "네."), Pair("Go.", "가.")]
     rows.append(["가요.", "Go.", "CC-BY"])
     corpus = corpus_at(tmp_path / name, "".join(separator.join(row) + "\n" for row in rows))
-    with pytest.raises(DataError, match=r"Line 4 .*not a word alignment.*--columns 2,1"):
+    with pytest.raises(DataError, match=r"Line 5 .*not a word alignment.*--columns 2,1"):
         list(corpus.pairs())
 
 
@@ -586,3 +606,13 @@ def test_file_names_have_no_folders_even_if_a_folder_is_called_like_two_files(tm
     [parallel] = open_corpora([str(folder / "a.en"), str(folder / "a.de")])
     assert (pairs.file_names, parallel.file_names) == ("pairs.en-de.tsv", "a.en + a.de")
     assert (pairs.num_bytes(), parallel.num_bytes()) == (9, 9)
+
+
+def test_the_size_of_a_compressed_corpus_is_multiplied(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "p.zip", "w") as archive:
+        archive.writestr("p.tsv", "a\tb\n")
+    (tmp_path / "p.tsv.gz").write_bytes(gzip.compress(b"a\tb\n"))
+    (tmp_path / "p.tsv").write_bytes(b"a\tb\n")
+    for name, factor in (("p.zip", 4), ("p.tsv.gz", 4), ("p.tsv", 1)):
+        path = tmp_path / name
+        assert open_corpus(path).num_bytes(compressed_factor=4) == factor * path.stat().st_size

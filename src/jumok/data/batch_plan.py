@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from jumok.data.store import StoredCorpus
 
-# One random stream per use. `index` in `random_uint64` is the position of the batch for masking in training,
-# and the epoch for the other streams.
+# One random stream per use. `index` in `random_uint64` is the epoch. For masking in training, it is the
+# position of the batch, counted over all epochs.
 SHUFFLE_STREAM, ORDER_STREAM, START_STREAM, MASKING_STREAM = 0, 1, 2, 3
 
 SOURCE_TOKENS_FACTOR = 2  # a batch has at most SOURCE_TOKENS_FACTOR * batch_tokens source tokens

@@ -1,17 +1,17 @@
-"""Batches of encoded pairs. The seed and the position of a batch, an integer, determine the pairs in it.
+"""Batches of encoded pairs. The seed and the position of a batch determine the pairs in it.
 
     batches = Batches(store, batch_tokens=4096, seed=1)
-    batch = batches.batch(position)          # position = epoch · per_epoch + index in that epoch's order
+    batch = batches.batch(position)          # position = epoch · per_epoch + index in the order of this epoch
 
 The sentences of a batch are padded to a common length. The only state is the cached plan of the latest epoch,
 which depends only on the seed and the epoch. A run that resumes at position N therefore reads the same
 batches from N on as an uninterrupted run. `batch_plan.py` lays out the epochs.
 
 With token sampling (subword regularisation) a sentence is segmented at random in each epoch, so its length is
-known only when the sentence is used. Batches are then planned for longer sentences, by a factor (`stretch`)
-that is measured on a sample of the corpus. If a sampled segmentation is still too long for its batch, the
-stored segmentation is used instead. Every epoch thus has the same number of batches, and `batch_tokens`
-limits a batch as it does without sampling.
+known only when the sentence is used. Batches are then planned as if all sentences were longer by a factor
+(`stretch`), which is measured on a sample of the corpus. If a sampled segmentation is still too long for its
+batch, the stored segmentation is used instead. Every epoch thus has the same number of batches, and
+`batch_tokens` limits a batch as it does without sampling.
 """
 
 from __future__ import annotations

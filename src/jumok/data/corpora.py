@@ -74,7 +74,7 @@ class Corpus:
         """Return the size of the files; a compressed file counts as `compressed_factor` times as large."""
         files = [Path(path) for path in self.parallel_files or [self.name]]
         return sum(
-            file.stat().st_size * (1 if without_compression(file.name) == file.name else compressed_factor)
+            file.stat().st_size * (compressed_factor if _is_compressed(file.name) else 1)
             for file in files
             if file.is_file()
         )
@@ -86,6 +86,10 @@ class Corpus:
         """Yield (line, pair); `dropped` counts what the reader dropped, such as a byte order mark."""
         pairs = self.reader(Counter() if dropped is None else dropped)
         return map(_swap, pairs) if self.swapped else pairs
+
+
+def _is_compressed(name: str) -> bool:
+    return without_compression(name) != name or name.lower().endswith(".zip")
 
 
 def is_pair(item: object) -> bool:
@@ -135,7 +139,7 @@ def open_corpus(
     columns: str = "",
     encoding: str = "",
 ) -> Corpus:
-    """Open one file of pairs, two parallel texts, or pairs in memory: detect format and languages.
+    """Open one file of pairs, two parallel texts, pictures, or pairs in memory: detect format and languages.
 
     `columns` chooses two columns of a table by name or number (`en,ko` or `2,4`); `encoding` is for
     texts that are not UTF-8. This function reads only as much as it needs to find out the format, the columns
@@ -145,6 +149,11 @@ def open_corpus(
     if items and all(map(is_pair, items)):
         return corpus_of_pairs(items, source=source or "", target=target or "", weight=weight)  # type: ignore[arg-type]
     if len(items) == 1 and isinstance(items[0], str | Path) and holds_pictures(items[0]):
+        if columns:
+            raise DataError(
+                f"{items[0]} holds pictures, for which columns cannot be chosen. Received: --columns "
+                f"{columns}. Leave it out."
+            )
         return _open_pictures(items[0], target or "", weight)
     files = [_input_file(path, encoding) for path in items]  # type: ignore[arg-type]
     options = ReadOptions(
@@ -409,7 +418,8 @@ def _language_pair_in_name(file: InputFile) -> tuple[str, str]:
 def _orient(corpus: Corpus, source: str, target: str, *, because: str) -> Corpus:
     """Return the corpus in the wanted languages; swap its sides if they are in the opposite direction.
 
-    Raise if it has other languages. The message says after `source → target` why these are wanted: `because`.
+    Raise if it has other languages. In the message, the wanted languages are followed by `because`, such as
+    "was requested".
     """
     first, second = corpus.source_language, corpus.target_language
     if corpus.pictures and _compatible(target, second):  # a picture is always the source

@@ -42,7 +42,7 @@ UTF_16_LE, UTF_16_BE = (
 
 
 def check_encoding(name: str) -> str:
-    """Return the name of an encoding of text unchanged. Raise a DataError if it is unknown. "" is UTF-8."""
+    """Return `name`. Raise a DataError if it names no known encoding of text. "" stands for UTF-8."""
     try:
         b"a".decode(name or "utf-8")
     except (LookupError, UnicodeError):  # UTF-16 and UTF-32 are known too, but cannot decode a single byte

@@ -128,8 +128,8 @@ class BlockCharacters:
 class Inspector:
     """Applies the rules that need only the pair itself, for one pair of languages.
 
-    If a language is unknown, no script is expected of its side. The commonest script of the first block is
-    then used for the length ratio and, if both languages are unknown, to find swapped sides. Set
+    If a language is unknown, no script is expected of its side, and the length ratio uses the commonest
+    script of the side in the first block. If both are unknown, `find_swapped` finds swapped sides. Set
     `only_target` for plain text, or if the sources are pictures: the sources must then be "". An empty source
     is no fault, and the rules that compare two sides find nothing.
     """

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _BLOCK_BYTES = 1 << 18
-_COMPRESSED_CHUNK_BYTES = 1 << 9  # small: even a bomb of gzip, xz or zstd expands to some megabytes at a time
-_MAX_BZIP2_OUTPUT_BYTES = 1 << 20  # at a time: 512 bytes of bzip2 can expand to a gigabyte
+_COMPRESSED_CHUNK_BYTES = 1 << 9  # so small that a chunk of gzip, xz or zstd expands to about 16 MB at most
+_MAX_BZIP2_OUTPUT_BYTES = 1 << 20  # at a time, because a chunk of bzip2 can expand to a gigabyte
 _MAX_EXPANSION = 500  # text compresses 3 to 10 times; one endlessly repeated sentence, perhaps 300 times
 _MIN_EXPANDED_LIMIT = 1 << 18  # bytes of output that are allowed whatever the expansion
 _MAX_WINDOW_BYTES = 1 << 27  # memory that xz and zstd may use
@@ -73,7 +73,7 @@ class InputFile:
 def without_compression(name: str) -> str:
     """Return the name of a file without the suffix of its compression: `pairs.tsv.gz` → `pairs.tsv`."""
     stem, dot, suffix = name.rpartition(".")
-    return stem if stem and dot + suffix in COMPRESSIONS else name
+    return stem if stem and dot + suffix.lower() in COMPRESSIONS else name
 
 
 def standard_input() -> BinaryIO:
@@ -97,7 +97,7 @@ def copy_stream(stream: IO[bytes] | None = None, *, encoding: str = "") -> Input
 def read_blocks(file: InputFile) -> Iterator[bytes]:
     """Yield the contents in blocks of moderate size, decompressed according to the suffix of the name."""
     with _opened(file) as raw:
-        suffix = file.path.suffix
+        suffix = file.path.suffix.lower()
         if file.member:
             yield from _member_blocks(file, raw)
         elif suffix in COMPRESSIONS:

@@ -1,11 +1,12 @@
 """Read a file, plain or compressed, as a stream of lines of text.
 
 Lines end at "\\n" and nowhere else: U+2028, U+0085 and the like are characters of a sentence, and splitting
-at them would shift every line that follows. (If the beginning of a file, 64 KiB or more, has "\\r" and no
-"\\n", the file comes from an old Mac, and its lines end at "\\r".) Nothing is repaired silently: a byte order
-mark and carriage returns are dropped and counted in `dropped`. A file with bytes that are not valid UTF-8 is
-refused: the message has the line and the offset of these bytes, and the encoding that probably fits. If
-`file.encoding` names another encoding, a file with bytes that are not valid in that encoding is refused.
+at them would shift every line that follows. (If the first 64 KiB or more of a file, or all of a smaller file,
+have "\\r" and no "\\n", the file comes from an old Mac, and its lines end at "\\r".) Nothing is repaired
+silently: a byte order mark and carriage returns are dropped and counted in `dropped`. A file with bytes that
+are not valid UTF-8 is refused: the message has the line and the offset of these bytes, and the encoding that
+probably fits. If `file.encoding` names another encoding, a file with bytes that are not valid in that
+encoding is refused.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
 
     The beginning has a line end, or at least `_HEAD_BYTES` bytes, or is all of the file.
 
-    Raise if the file is not text. Raise also if it is UTF-16, because ASCII letters in UTF-16 would be valid
-    UTF-8.
+    Raise if the file has a known binary format. Raise also if it is UTF-16, because ASCII letters in UTF-16
+    would be valid UTF-8.
     """
     if file.encoding:
         _refuse_utf8(file)
@@ -139,7 +140,7 @@ def _how_to_read(encoding: Encoding) -> str:
 
 
 def _without_returns(lines: list[str], newline: bytes, dropped: Counter[str]) -> list[str]:
-    """Drop the carriage return that Windows puts before each newline. Of an old Mac, only count the lines."""
+    """Drop the carriage return that Windows puts before each newline. In old Mac files, only count lines."""
     if newline == b"\r":
         dropped[OLD_MAC_LINE_END] += len(lines)
         return lines

@@ -11,7 +11,7 @@ of several equal pairs is kept, as in `cleaning.py`, which cleans in one process
 the same in every process.
 
     of every pair that was read:
-    000017.faults     0, or 1 + index in `SKIPPING_FAULTS` of the first fault that the pair has by itself
+    000017.faults     0, or 1 + index in `SKIPPING_FAULTS` of the first fault that the pair alone shows
     000017.hashes     hash of the pair
 
     of every pair whose number in `faults` is 0:
@@ -77,17 +77,20 @@ def should_spool(corpora: Sequence[Corpus]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpooledBlock:
-    """A block of `num_read` pairs of one corpus. `first` is the index of its first pair in the spool."""
+    """A block of `num_read` pairs of one corpus.
+
+    `first` is the index of its first pair among all pairs that were read for the spool.
+    """
 
     folder: Path
-    number: int
-    corpus: int  # its index in the corpora of the spool
+    number: int  # index of the block in the spool
+    corpus: int  # index of its corpus in the corpora of the spool
     first: int
     num_read: int
 
     @classmethod
     def for_files(cls, folder: Path, number: int) -> SpooledBlock:
-        """Return a block that can only read and write its files. The numbers of its pairs are not set."""
+        """Return a block that can only read and write its files. The other fields are placeholders."""
         return cls(folder, number, corpus=0, first=0, num_read=0)
 
     def __str__(self) -> str:

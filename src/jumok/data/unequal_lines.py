@@ -2,9 +2,9 @@
 
 The lengths of a sentence and its translation are correlated. After a line that is missing in one text, the
 lengths on a line are no longer correlated. This line is found as a change point. The deviation of a line is
-the distance of the logarithm of its length ratio from the median. The cumulative sum of the deviations minus
-their mean is lowest where the large deviations begin (Page 1954). A shift that the lengths do not show is not
-reported.
+the distance of the logarithm of its length ratio from the median. The mean deviation is subtracted from each
+deviation. The cumulative sum of the results is lowest where the large deviations begin (Page 1954). A shift
+that the lengths do not show is not reported.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -216,13 +217,18 @@ def test_ro_follows_a_vowel_or_rieul() -> None:
 
 def test_adjectives_never_take_the_ending_of_verbs() -> None:
     words = target_vocabulary()
+    words_before_negation = {  # with the ending that follows a verb
+        first for row in target_words() for first, second in pairwise(row) if second == "않는다"
+    }
+    assert words_before_negation
     for adjective in (*ADJECTIVES, *STATES, *TRAITS):
         text = adjective.stem.text
-        wrong = {text + "는다", text + "는", text + "지 않는다"}
+        wrong = {text + "는다", text + "는"}
         if is_open(text[-1]):
             wrong.add(text[:-1] + with_final(text[-1], "ㄴ") + "다")
         if adjective.stem.kind == "adjective":
             assert not words & wrong
+            assert text + "지" not in words_before_negation
 
 
 @pytest.mark.parametrize(

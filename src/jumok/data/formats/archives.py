@@ -75,7 +75,7 @@ def _parallel_texts(names: list[str]) -> list[tuple[str, str]]:
 
 
 def _texts_by_stem(names: list[str]) -> dict[str, list[str]]:
-    """Group the file names whose suffix is a language by the name without the suffix."""
+    """Return stem → file names with this stem, without the file names whose suffix is not a language."""
     by_stem: dict[str, list[str]] = {}
     for name in names:
         if _language_of(name):

@@ -52,7 +52,7 @@ class HeaderWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A file as rows. `separator` is its name in messages ("a tab"), "" in a spreadsheet."""
+    """A file as rows. `separator` is what messages call the separator ("a tab"), "" in a spreadsheet."""
 
     file: InputFile
     rows: Callable[[Counter[str]], Iterator[Row]]
@@ -188,10 +188,10 @@ def _requested_columns(table: Table, sample: list[list[str]], options: ReadOptio
     names = [cell.strip() for cell in sample[0]]
     width = max(map(len, sample)) if table.ragged else len(names)
     indices = [_column_index(table, name, names, width) for name in wanted]
+    names += [""] * (width - len(names))  # a column beyond the first row has no name
     if any(not name.isdecimal() for name in wanted):
         return _named_choice(names, *indices)
-    chosen = [names[index] if index < len(names) else "" for index in indices]
-    languages = header_languages(chosen)
+    languages = header_languages([names[index] for index in indices])
     note = f"columns {indices[0] + 1} and {indices[1] + 1} of {width}"
     has_header = languages is not None or _columns_in_header(table, sample, options) is not None
     return ColumnChoice(
@@ -326,7 +326,7 @@ def _read(table: Table, choice: ColumnChoice, dropped: Counter[str]) -> Iterator
 def _chosen_pair(
     table: Table, choice: ColumnChoice, number: int, cells: list[str], dropped: Counter[str]
 ) -> Pair:
-    if table.ragged:
+    if table.ragged or (choice.alignment is not None and len(cells) == 2):  # a row may lack its alignment
         cells = cells + [""] * (choice.width - len(cells))
     elif len(cells) != choice.width:
         raise _width_error(table, number, cells, f"The first line has {choice.width}.")

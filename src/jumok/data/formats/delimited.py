@@ -82,14 +82,14 @@ def _with_newlines(lines: Iterable[str]) -> Iterator[str]:
 
 def _csv_rows(file: InputFile, separator: str, dropped: Counter[str]) -> Iterator[Row]:
     """Yield the rows of CSV with the number of their first line: a quoted cell may span several lines."""
-    spanned = _SpannedLines(read_lines(file, dropped))
-    rows = csv.reader(spanned, delimiter=separator)
+    lines = _CsvLines(read_lines(file, dropped))
+    rows = csv.reader(lines, delimiter=separator)
     number = 1
     try:
         for row in rows:
             if number == 1 and [cell.casefold() for cell in row] == [_SEPARATOR_MARK, ""]:  # `sep=;`
                 dropped[HEADER] += 1
-            elif rows.line_num > number and spanned.quotes % 2:
+            elif lines.ended:
                 raise line_error(
                     file,
                     number,
@@ -98,20 +98,22 @@ def _csv_rows(file: InputFile, separator: str, dropped: Counter[str]) -> Iterato
                 )
             else:
                 yield number, row
-            spanned.quotes = 0
             number = rows.line_num + 1
     except csv.Error as error:  # the module also refuses a cell of more than 131,072 characters
         raise line_error(file, number, f"is not CSV ({error})", "Is a quotation mark left open?") from None
 
 
-class _SpannedLines:
-    """Lines for the csv module; `quotes` counts the quotation marks of the row that is being read."""
+class _CsvLines:
+    """Lines for the csv module.
+
+    `ended` is true once the module has requested a line beyond the last one. If the module then still
+    returns a row, a quotation mark in this row is not closed.
+    """
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
-        self.quotes = 0
+        self.ended = False
 
     def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self.quotes += line.count('"')
-            yield line + "\n"
+        yield from _with_newlines(self._lines)
+        self.ended = True

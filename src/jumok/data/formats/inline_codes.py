@@ -31,7 +31,7 @@ class SegmentText:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._length = 0
-        self._code_depth = 0  # open elements, from a code that is dropped with its content inwards
+        self._code_depth = 0  # number of open elements: a code that is dropped, and those inside it
         self.code_count = 0  # dropped codes
 
     def start(self, name: str, attributes: dict[str, str]) -> None:

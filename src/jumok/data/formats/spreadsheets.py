@@ -94,7 +94,7 @@ def _open_sheets(
 
 
 class _Attributes:
-    """Collects the attributes of each element whose name is one of `names`."""
+    """Collects the attributes of each element whose name is one of `names`. Ignores ends and text."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
@@ -287,8 +287,8 @@ class _OdsRows:
         self._cell: _TextParts | None = None
         self._cell_repeats = 1
         self._num_paragraphs = 0  # of the cell, so far
-        self._paragraph_depth = 0  # open elements, from a paragraph inwards
-        self._comment_depth = 0  # open elements, from a comment inwards
+        self._paragraph_depth = 0  # number of open elements: a paragraph, and those inside it
+        self._comment_depth = 0  # number of open elements: a comment, and those inside it
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
         if self._comment_depth or name == "annotation":

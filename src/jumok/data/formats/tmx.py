@@ -36,8 +36,8 @@ TOO_MANY_VARIANTS = "pair of variants beyond the 64th of a unit"
 def open_tmx(file: InputFile, options: ReadOptions) -> PairFile:
     """Open a translation memory. If its units are in more than two languages, `options` must choose two.
 
-    The languages are looked for in the first 1,000 units, and further on until there are two of them and each
-    requested language.
+    The first 1,000 units are searched for languages. The search goes on after them until two or more
+    languages are found, with each requested language among them.
     """
     refuse_columns(file, options)
     handler = _TmxUnits()

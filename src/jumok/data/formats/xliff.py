@@ -113,7 +113,7 @@ class _XliffUnits:
         self._units: list[_Unit] = []
         self._languages = ("", "")
         self._line = 0
-        self._ignored_depth = 0  # open elements, from one of `_IGNORED_ELEMENTS` inwards
+        self._ignored_depth = 0  # number of open elements: an ignored element, and those inside it
         self._sides: dict[str, _Side] = {}
         self._side: _Side | None = None
         self._states: list[str] = []  # of the open unit and its target

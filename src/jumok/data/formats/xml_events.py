@@ -140,7 +140,7 @@ def _decoded(file: InputFile) -> Iterator[str]:
 def _find_encoding(head: bytes) -> str:
     """Return the encoding of a byte order mark, UTF-16 if the bytes look like it, or the declared encoding.
 
-    If there is neither of these, the encoding is UTF-8.
+    If there is none of these, the encoding is UTF-8.
     """
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"

@@ -97,8 +97,9 @@ class Clause:
     """A subject, a predicate (`lexeme` is its verb or adjective) and complements.
 
     The English predicate is built at creation, in the parts `front`, `middle` and `main` (see
-    `verb_phrases.py`). The Korean predicate is built when a method gets the name of its ending. `roles` maps
-    each role to the English words that have the role. Patterns may change complements and roles afterwards.
+    `verb_phrases.py`). The Korean predicate is built by methods with the parameter `final`, a key of
+    `verb_phrases._FINALS`, which says what its ending is for. `roles` maps each role to the English words
+    that have the role. Patterns may change complements and roles afterwards.
     """
 
     __slots__ = (
@@ -193,7 +194,7 @@ class Clause:
         return [eojeol for complement in complements for eojeol in complement.korean]
 
     def korean_predicate(self, final: str) -> list[Eojeol]:
-        """Return the Korean predicate with the ending of the function `final`: see `verb_phrases._FINALS`."""
+        """Return the Korean predicate with the ending that `final` stands for."""
         subject, roles = self.subject, self.roles
         role_eojeols = korean_predicate(
             self.lexeme,
@@ -251,8 +252,6 @@ def _expression_eojeols(entry: Expression, english: list[Word]) -> list[Eojeol]:
             Eojeol(text, (word,), function_words)
             for text, word in zip(entry.korean, content_words, strict=True)
         ]
-    if len(entry.korean) == 1:
-        return [Eojeol(entry.korean[0], content_words, function_words)]
     return [Eojeol(text, content_words, function_words) for text in entry.korean]
 
 
@@ -260,7 +259,8 @@ TIMES_BY_TENSE = {
     tense: tuple(entry for entry in TIMES if entry.tenses & {tense, "habit" if tense == "present" else tense})
     for tense in TENSES
 }
-HABITUAL_KINDS = frozenset({"everyday", "mornings", "weekly"})  # kinds of times of what people do regularly
+# Kinds of times at which people do something regularly.
+HABITUAL_KINDS = frozenset({"everyday", "mornings", "weekly"})
 
 
 @cache
@@ -269,7 +269,7 @@ def fitting_times(kinds: frozenset[str], tense: str, *, is_meal: bool = False) -
 
     A meal takes no part of the day, to avoid "breakfast in the morning". In the present, a time such as "in
     the morning" means a habit, so the verb must be one that people do regularly. "Today" then fits only
-    states and movements. Their `kinds` contain "now", which is the kind of no time in the table.
+    states and movements: their `kinds` contain "now". No time in the table has the kind "now".
     """
     if tense == "present":
         kinds = (kinds if kinds & HABITUAL_KINDS else kinds & {"spring", "winter", "now"}) - {"day"}

@@ -48,7 +48,7 @@ class Verb:
     after: tuple[str, ...]  # "to" in "listen to", "on" in "turn on"
     stem: Stem
     before: tuple[str, ...]  # Korean words before the stem: 보여 주다
-    honorific_stem: Stem | None
+    honorific_stem: Stem | None  # 드시 of 먹다; None: the honorific is regular, the stem with -(으)시-
     subjects: frozenset[str]  # classes of nouns, such as "person" or "young", and single nouns: "=dog"
     human_subject: bool
     actors: tuple[Noun, ...]  # nouns other than people that can be the subject

@@ -409,7 +409,7 @@ def person_subject(
 
     The noun comes from `pool` or, if `pool` is empty, from all nouns for people that fit `subjects`.
     `p_you` and `p_indefinite` are the probabilities of "you" and "a". `exclude_first_person` excludes "I" and
-    "we" from questions, because people do not ask about their own actions.
+    "we", for example from questions, because people do not ask about their own actions.
     """
     if p_you and scene.chance(p_you):
         return pronoun_subject(scene, "you")
@@ -449,7 +449,7 @@ _PRONOUNS_EXCEPT_HE_AND_SHE = ("I", "I", "we", "they", "you")
 
 
 def _unused_pronoun(scene: Scene, exclude_first_person: bool, names: tuple[str, ...]) -> str:
-    """Return one of these pronouns that is not mentioned yet; a polite statement does not use "you".
+    """Return one of these pronouns that is not mentioned yet; in polite style, never "you".
 
     If eight draws find none, return "they", or "I" if the subject must be one person.
     """

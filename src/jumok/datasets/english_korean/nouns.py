@@ -1,9 +1,9 @@
 """Tables of the nouns of the corpus.
 
-A row is: English, Korean, counter, classes. A mark before the English gives the form: `~` is a mass noun
-(bread), `+` a noun that is always plural (pants), `=` a name. `child/children` gives an irregular plural. `_`
-is a space. Classes restrict the verbs and adjectives of a noun, so that no chair eats. The classes `struck`
-and `bowed` decide whether an instrument is played with 치다 or 켜다.
+A row is: English, Korean, counter (권 in 책 두 권), classes. A mark before the English gives the form: `~`
+is a mass noun (bread), `+` a noun that is always plural (pants), `=` a name. `child/children` gives an
+irregular plural. `_` is a space. Classes restrict the verbs and adjectives of a noun, so that no chair
+eats. The classes `struck` and `bowed` decide whether an instrument is played with 치다 or 켜다.
 """
 
 from __future__ import annotations

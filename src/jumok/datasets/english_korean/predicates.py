@@ -277,6 +277,7 @@ thirsty               | 목이 마르다:르 | person |
 lonely                | 외롭다:ㅂ  | person |
 """
 
+# Traits of people and animals, which last: people do not stop being tall.
 TRAITS = """
 kind                  | 친절하다   | person |
 smart                 | 똑똑하다   | person |

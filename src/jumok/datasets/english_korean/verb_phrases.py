@@ -45,8 +45,9 @@ class Mode:
 
     English: a `modal`, in the present and in the past (can, could), or an inflected `helper` with its
     `connector` ("to"), then the main verb in `form`. Korean: the main verb with the ending `join`, the words
-    `between`, and the auxiliary `stem`. `negative` is an inherently negative stem; without it,
-    지 않다 is used. `honorific_on` says which of the two verbs takes -시-: "main" or "helper".
+    `between`, and the auxiliary `stem`. "become" has no `stem`: `join` makes one word of both verbs
+    (추워지다). `negative` is an inherently negative stem; without it, 지 않다 is used. `honorific_on` says
+    which of the two verbs takes -시-: "main" or "helper". `honorific_stem` replaces `stem` with -시-.
     """
 
     name: str
@@ -231,7 +232,7 @@ def korean_predicate(
 ) -> tuple[RoleEojeol, ...]:
     """Return the eojeols of a predicate: 가지 않을 것이다.
 
-    `final` is the function of the final ending: a key of `_FINALS`, such as "statement", "polite" or "if".
+    `final` says what the final ending is for: a key of `_FINALS`, such as "statement", "polite" or "if".
     """
     base, before, roles = lexeme.stem, lexeme.before, _VERB
     is_suppletive = honorific and lexeme.honorific_stem is not None and mode.name not in ("look", "become")
@@ -319,7 +320,7 @@ def _with_helper(
 # The roles of the words in `Mode.between`.
 _ROLES_BETWEEN = {"수": ("helper",), "안": ("not",), "것을": ("verb",), "적이": ("helper",), "줄": ("how",)}
 
-# Function of the final ending → tense → its ending, and the separate word that follows it, or "".
+# What the final ending is for → tense → the ending, and the separate word that follows it, or "".
 _FINALS: dict[str, dict[str, tuple[str, str]]] = {
     "statement": {"present": ("ㄴ다", ""), "past": ("어ㅆ다", ""), "future": ("으ㄹ", "것이다")},
     "polite": {"present": ("어요", ""), "past": ("어ㅆ어요", ""), "future": ("으ㄹ", "거예요")},

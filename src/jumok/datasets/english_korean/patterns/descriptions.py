@@ -49,7 +49,7 @@ PERSON = frozenset({"person"})
 
 
 def final_ending(scene: Scene, *, question: bool = False) -> str:
-    """Return the function of the main predicate's ending, `final`: "polite", "question" or "statement"."""
+    """Return `final`, what the main predicate's ending is for: "polite", "question" or "statement"."""
     if scene.polite:
         return "polite"
     return "question" if question else "statement"

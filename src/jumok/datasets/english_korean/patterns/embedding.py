@@ -5,7 +5,7 @@ The docstring of a pattern is an example of its sentences.
 
 from __future__ import annotations
 
-from jumok.datasets.english_korean import predicates, scripts
+from jumok.datasets.english_korean import action_tables, predicates
 from jumok.datasets.english_korean.clauses import (
     KOREAN_OBJECT_RANK,
     OBJECT_RANK,
@@ -177,7 +177,7 @@ def the_person_who_does(scene: Scene) -> Sentence:
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 
-_ACTIONS_OF_DESCRIBED_PEOPLE = without_ambiguous_tense(read_frames(scripts.ACTIONS_OF_DESCRIBED_PEOPLE))
+_ACTIONS_OF_DESCRIBED_PEOPLE = without_ambiguous_tense(read_frames(action_tables.ACTIONS_OF_DESCRIBED_PEOPLE))
 
 
 def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
@@ -244,6 +244,6 @@ def somebody_hopes(scene: Scene) -> Sentence:
     return Sentence([*outer.statement(), that, *inner.statement()], korean)
 
 
-_HOPED_ACTIONS = without_ambiguous_tense(read_frames(scripts.HOPED_ACTIONS))
+_HOPED_ACTIONS = without_ambiguous_tense(read_frames(action_tables.HOPED_ACTIONS))
 _THINK = Verb(verb_forms("think/thought"), (), stem("생각하다"), (), None, frozenset(), True, (), key="think")
 _HOPE = Verb(verb_forms("hope"), (), stem("바라다"), (), None, frozenset(), True, (), key="hope")

@@ -1,4 +1,4 @@
-"""Actions that the tables of `scripts.py` name: a verb with some of its objects or goals."""
+"""Actions that the tables of `action_tables.py` name: a verb with some of its objects or goals."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jumok.datasets.english_korean import comparisons, scripts
+from jumok.datasets.english_korean import action_tables, comparisons
 from jumok.datasets.english_korean.clauses import (
     KOREAN_OBJECT_RANK,
     OBJECT_RANK,
@@ -114,7 +114,7 @@ def _actions_at(place: Noun) -> Frames:
 ACTIONS_AT = {place: actions for place in nouns_of("destination") if (actions := _actions_at(place))}
 _GOALS = tuple(ACTIONS_AT)
 INDOOR_GOALS = nouns_of("=home =library =cafe")
-_SEQUENCES = read_rows(scripts.SEQUENCES)
+_SEQUENCES = read_rows(action_tables.SEQUENCES)
 # "After I wear a hat" is not natural English, unlike "After I put on a hat".
 _TIMED_SEQUENCES = tuple(row for row in _SEQUENCES if row[0][0].verb.forms.base != "wear")
 
@@ -173,7 +173,7 @@ def and_then(scene: Scene) -> Sentence:
     return Sentence([*first.statement(), conjunction, *second.english_without_subject()], korean)
 
 
-_TOPICS = tuple(without_ambiguous_tense(frames) for (frames,) in read_rows(scripts.TOPICS))
+_TOPICS = tuple(without_ambiguous_tense(frames) for (frames,) in read_rows(action_tables.TOPICS))
 
 
 def clauses_on_a_topic(scene: Scene, count: int) -> list[Clause]:
@@ -290,7 +290,7 @@ _CONTRASTS = tuple(
     tuple(
         without_ambiguous_tense(tuple(f for f in frames if "young" not in f.verb.subjects)) for frames in row
     )
-    for row in read_rows(scripts.CONTRASTS)
+    for row in read_rows(action_tables.CONTRASTS)
 )
 _LIKABLE = tuple(
     entry
@@ -300,12 +300,12 @@ _LIKABLE = tuple(
 
 
 _EFFECTS: dict[Adjective, tuple[Frames, Frames]] = {}
-for _line in scripts.EFFECTS_OF_STATES.strip().splitlines():
+for _line in action_tables.EFFECTS_OF_STATES.strip().splitlines():
     _name, _done, _not_done = _line.split("|")
     _state = next(entry for entry in STATES if entry.english == _name.strip())
     _EFFECTS[_state] = (read_frames(_done), read_frames(_not_done))
 _STATES_WITH_EFFECT = tuple(_EFFECTS)
-INDOORS, OUTDOORS = read_frames(scripts.INDOORS), read_frames(scripts.OUTDOORS)
+INDOORS, OUTDOORS = read_frames(action_tables.INDOORS), read_frames(action_tables.OUTDOORS)
 _INDOORS_AWAKE = tuple(frame for frame in INDOORS if frame.verb.forms.base not in ("sleep", "rest"))
 
 
@@ -451,8 +451,8 @@ def if_then(scene: Scene) -> Sentence:
 
 _FAMILY = nouns_of("kin")
 _CHILDREN = nouns_of("=son =daughter =younger_brother =younger_sister =child =boy =girl")
-_REWARDS = read_rows(scripts.REWARDS)  # the first row is about children
-_CONSEQUENCES = read_rows(scripts.CONSEQUENCES)
+_REWARDS = read_rows(action_tables.REWARDS)  # the first row is about children
+_CONSEQUENCES = read_rows(action_tables.CONSEQUENCES)
 
 
 def moment_and_lasting_actions(scene: Scene, count: int) -> tuple[Action, list[Action]]:
@@ -473,11 +473,11 @@ _ARRIVING_VERBS = tuple(
 )
 _ARRIVALS = nouns_of("=home =school =office =company =library =park =cafe =restaurant =hotel =beach")
 _AT_WORK = read_frames("work; write =report =email; drink =coffee =tea; use =computer; clean =office")
-LASTING_ACTIONS = read_frames(scripts.LASTING_ACTIONS)
+LASTING_ACTIONS = read_frames(action_tables.LASTING_ACTIONS)
 _AT_HOTELS = read_frames("sleep; rest; eat =breakfast =dinner; wait; drink =coffee =tea =beer")
 _LASTING_BY_PLACE = {"home": LASTING_ACTIONS, "office": _AT_WORK, "company": _AT_WORK, "hotel": _AT_HOTELS}
 _LASTING_AT = {place: _LASTING_BY_PLACE.get(place.key) or ACTIONS_AT[place] for place in _ARRIVALS}
-_MOMENTS = read_frames(scripts.MOMENTS)
+_MOMENTS = read_frames(action_tables.MOMENTS)
 
 
 def when_then(scene: Scene) -> Sentence:
@@ -532,7 +532,7 @@ def while_clause(scene: Scene) -> Sentence:
     return Sentence([*main.statement(), conjunction, *side.statement()], korean)
 
 
-_WHILE = read_rows(scripts.WHILE)
+_WHILE = read_rows(action_tables.WHILE)
 
 
 def going_in_order_to(scene: Scene) -> Sentence:

@@ -5,7 +5,7 @@ The docstring of a pattern is an example of its sentences.
 
 from __future__ import annotations
 
-from jumok.datasets.english_korean import predicates, scripts
+from jumok.datasets.english_korean import action_tables, predicates
 from jumok.datasets.english_korean.clauses import (
     Clause,
     make_clause,
@@ -26,8 +26,8 @@ from jumok.datasets.english_korean.patterns.frames import (
 from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Scene, Sentence, Word
 
-# Verbs of states and moments, which have no progressive.
 _MOMENTARY = "find finish receive catch wear lose break get invite collect turn choose borrow"
+# Verbs of states and moments, which have no progressive.
 NOT_LASTING_VERBS = frozenset(f"{predicates.STATIVE_VERBS} {_MOMENTARY}".split())
 _LASTING_TRANSITIVE = frames_of(
     tuple(verb for verb in TRANSITIVE if verb.forms.base not in NOT_LASTING_VERBS)
@@ -35,21 +35,29 @@ _LASTING_TRANSITIVE = frames_of(
 _LASTING_INTRANSITIVE = frames_of(
     tuple(verb for verb in INTRANSITIVE if verb.forms.base not in NOT_LASTING_VERBS)
 )
-WANTED_ACTIONS, POSSIBLE_ACTIONS = read_frames(scripts.WANTED_ACTIONS), read_frames(scripts.POSSIBLE_ACTIONS)
+WANTED_ACTIONS, POSSIBLE_ACTIONS = (
+    read_frames(action_tables.WANTED_ACTIONS),
+    read_frames(action_tables.POSSIBLE_ACTIONS),
+)
 _INTENDED_ACTIONS = tuple(frame for frame in WANTED_ACTIONS if frame.verb.forms.base != "speak")
 _OBLIGATORY_ACTIONS, _PERMITTED_ACTIONS, _FORBIDDEN_ACTIONS, _REQUESTED_ACTIONS, _PROPOSED_ACTIONS = (
     read_frames(table)
     for table in (
-        scripts.OBLIGATORY_ACTIONS,
-        scripts.PERMITTED_ACTIONS,
-        scripts.FORBIDDEN_ACTIONS,
-        scripts.REQUESTED_ACTIONS,
-        scripts.PROPOSED_ACTIONS,
+        action_tables.OBLIGATORY_ACTIONS,
+        action_tables.PERMITTED_ACTIONS,
+        action_tables.FORBIDDEN_ACTIONS,
+        action_tables.REQUESTED_ACTIONS,
+        action_tables.PROPOSED_ACTIONS,
     )
 )
 _PASTIMES, _EXPERIENCES, _SKILLS, _BEGUN_ACTIONS = (
     read_frames(table)
-    for table in (scripts.PASTIMES, scripts.EXPERIENCES, scripts.SKILLS, scripts.BEGUN_ACTIONS)
+    for table in (
+        action_tables.PASTIMES,
+        action_tables.EXPERIENCES,
+        action_tables.SKILLS,
+        action_tables.BEGUN_ACTIONS,
+    )
 )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from jumok.datasets.english_korean import scripts
+from jumok.datasets.english_korean import action_tables
 from jumok.datasets.english_korean.clauses import (
     KOREAN_MANNER_RANK,
     KOREAN_OBJECT_RANK,
@@ -85,7 +85,7 @@ def does_somebody(scene: Scene) -> Sentence:
 
 
 _PLANS = frozenset(
-    (verb, entry) for verb, entries in read_frames(scripts.PLANS) for entry in entries or (None,)
+    (verb, entry) for verb, entries in read_frames(action_tables.PLANS) for entry in entries or (None,)
 )
 
 
