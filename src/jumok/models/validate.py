@@ -70,6 +70,9 @@ def check_overrides(overrides: Overrides) -> None:
                 _check_heads_of_sizes(model.heads, overrides.get("model.size"))
             _check_groups(model)
         _check_mechanisms(model)
+        # Without these overrides, the width of a head is derived, and `check_recipe` checks it.
+        if model.key_width is not None or {"model.width", "model.heads"} <= overrides.keys():
+            _check_rotary_width(model)
     if {"source.size", "source.patch_size"} <= overrides.keys():
         _check_patches(recipe.source)
     _check_lengths_and_search(recipe)
@@ -92,6 +95,7 @@ def check_model(settings: ModelSettings) -> None:
     head_widths(settings)
     _check_groups(settings)
     _check_mechanisms(settings)
+    _check_rotary_width(settings)
 
 
 def _check_lengths_and_search(recipe: Recipe) -> None:
@@ -378,8 +382,12 @@ def _check_positions(settings: BlockSettings, mechanism: AttentionSettings, *, s
             'Set model.positions to "sinusoidal", which works with every mechanism, or '
             f'{setting} to "scaled-dot".'
         )
+
+
+def _check_rotary_width(settings: BlockSettings) -> None:
+    """Raise if the positions are rotary and the width of a head is odd."""
     key_width = settings.key_width or settings.width // settings.heads
-    if kind == "rotary" and key_width % 2:
+    if settings.positions == "rotary" and key_width % 2:
         name = "model.width / model.heads" if settings.key_width is None else "model.key_width"
         raise UnsupportedError(
             "Rotary positions rotate pairs of columns and need heads of even width. Received: "
