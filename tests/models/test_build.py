@@ -280,7 +280,11 @@ def test_a_mechanism_with_too_few_positions_is_refused(family, setting, needed):
         check_overrides(overrides)
         return set_max_keys_of_mechanisms(overrides)[f"model.{setting}"]
 
-    match = rf"{needed} positions.*max_keys = {needed - 1}\. Set model\.{setting} = "
+    inputs = "400 tokens and the longest translation.*" if setting == "decoder_attention" else "400 tokens"
+    match = (
+        rf"{needed} positions, for sentences of .* = {inputs}\. "
+        rf"Received: max_keys = {needed - 1}\. Set model\.{setting} = "
+    )
     with pytest.raises(UnsupportedError, match=match):
         complete_attention(max_keys=needed - 1)
     for attention in (complete_attention(), complete_attention(max_keys=needed)):

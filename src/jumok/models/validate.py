@@ -245,7 +245,10 @@ MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
     "decoder-only": lambda recipe: _max_text_source_tokens(recipe) + _max_target_tokens(recipe),
     "encoder-only": _max_text_source_tokens,
 }
-"""For each family with positions, the length of the longest text that its models read or write."""
+"""For each family with positions, the length in tokens of the longest sequence that its models compute.
+
+In a decoder-only model, a sequence is a source with its translation. Patches do not count.
+"""
 
 
 def _check_patches(source: SourceSettings) -> None:
@@ -289,9 +292,11 @@ def _check_max_keys(recipe: Recipe) -> None:
         if max_keys < needed:
             value = f'{{ kind = "{mechanism.kind}", max_keys = {needed} }}'
             max_sentence = f"training.max_sentence_tokens = {recipe.training.max_sentence_tokens}"
-            inputs = f"sentences of {max_sentence} tokens and the longest translation that a search tries"
-            advice = "lower training.max_sentence_tokens"
-            if recipe.source.kind == "pictures" and setting != "model.decoder_attention":
+            inputs, advice = f"sentences of {max_sentence} tokens", "lower training.max_sentence_tokens"
+            if setting == "model.decoder_attention":
+                inputs = f"{inputs} and the longest translation that a search tries"
+                advice = f"{advice} or search.max_length_ratio"
+            elif recipe.source.kind == "pictures":
                 inputs = f"pictures of {recipe.source.num_patches} patches"
                 advice = "raise source.patch_size"
             raise UnsupportedError(
