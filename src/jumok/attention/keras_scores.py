@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 class KerasScaleSettings(Settings):
     use_scale: bool = False
-    """Learn one factor per head, initially 1: keras-dot multiplies the scores by it, keras-concat q + k."""
+    """Learn one factor per head, initially 1, for the scores in keras-dot and for q + k in keras-concat."""
 
 
 class KerasAdditiveSettings(Settings):

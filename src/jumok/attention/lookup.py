@@ -236,7 +236,7 @@ def name_vector(name: str) -> Tensor:
 
 
 def name_database(names: Iterable[tuple[str, str]] = NAMES) -> Database:
-    """Return the database whose keys are the vectors of the names.
+    """Return the database of names (family name, first name). Its keys are the vectors of the family names.
 
     Value i is the i-th unit vector, so that a context is the vector of weights.
     """
@@ -247,7 +247,9 @@ def name_database(names: Iterable[tuple[str, str]] = NAMES) -> Database:
 
 
 def look_up(name: str, without: Collection[str] = ()) -> str:
-    """The first name with the largest weight for a family name; family names in `without` are left out.
+    """Return the first name that belongs to the known family name with the largest weight for `name`.
+
+    Family names in `without` are left out.
 
     `look_up("Li")` is "Mu". `look_up("Li", without=["Li"])` is "Zachary": the nearest remaining key is
     "Lipton". If the name shares no n-gram with any key, all keys are equally far, and the result is the first

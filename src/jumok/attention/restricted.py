@@ -3,8 +3,9 @@
     softmax(QKᵀ / √d) V, over the keys with |i - j| ≤ r          Vaswani et al. 2017, section 4 and table 1
 
 The queries are split into blocks. Each block is scored only against the keys that its queries may attend to:
-O(r · n · d) time, and O(r · n) memory for the scores. For r much smaller than n that is less than all n²
-scores cost. A mask over all scores would give the same result, but would save neither time nor memory.
+O(r · n · d) time, and O(r · n) memory for the scores. If r is much smaller than n, this costs less than
+computing all n² scores. A mask over all scores would give the same result, but would save neither time nor
+memory.
 """
 
 from __future__ import annotations

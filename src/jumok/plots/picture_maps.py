@@ -181,7 +181,10 @@ def _pad(text: str, width: int) -> str:
 
 
 def png_data_url(pixels: NDArray[np.uint8]) -> str:
-    """Return a picture (height, width, 1 or 3) as a PNG (third edition, sections 5 and 9) in a data: URL."""
+    """Return a picture (height, width, 1 or 3) as a PNG in a data: URL.
+
+    PNG specification, third edition, sections 5 and 9.
+    """
     height, width, channels = pixels.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)  # filter 0
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
