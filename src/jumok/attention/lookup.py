@@ -191,7 +191,8 @@ def nadaraya_watson(
 ) -> Tensor:
     """f(x) = Σᵢ yᵢ κ(x, xᵢ) / Σᵢ κ(x, xᵢ), for numbers (point,) or vectors (point, width).
 
-    Nadaraya 1964, Watson 1964. A small `width` follows the noise, a large one flattens the curve.
+    Nadaraya 1964, Watson 1964. `width` replaces the width of the kernel. A small width follows the noise, a
+    large one flattens the curve.
     """
     keys, query = (points[:, None] if points.dim() == 1 else points for points in (x_train, x))
     return attend(query, Database(keys, y_train), replace(kernel, width=width)).context
