@@ -206,7 +206,7 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
         """Build the memory for `prepare`, which has checked that `allowed_keys` is bool."""
 
     def scale(self, width: int) -> float:
-        """The factor that turns products of queries and keys of this width into scores."""
+        """The factor that turns products of queries and keys of this width into scores; 1 by default."""
         return 1.0
 
     @abstractmethod

@@ -171,7 +171,10 @@ class GridPositions(nn.Module):
 
 
 class HeadPositions(nn.Module):
-    """Positions inside the heads of a self-attention. This base class adds none."""
+    """Positions inside the heads of a self-attention. This base class adds none.
+
+    Subclasses override `rotate` or `bias`.
+    """
 
     def rotate(self, states: Tensor, offset: int) -> Tensor:
         """Rotate queries or keys (batch, head, length, width) whose first position is `offset`."""

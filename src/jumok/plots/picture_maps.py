@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PANEL = 128  # pixels per side of a copy of the picture
 LABEL_SIZE, TITLE_SIZE, SMALL_SIZE = 14, 16, 11  # of fonts
-PER_ROW = 5
+PER_ROW = 5  # copies of the picture
 MAX_SHADOW_OPACITY = 0.85  # over a patch without weight
 TERMINAL_COLUMNS = 80
 PNG_DATA_URL = "data:image/png;base64,"  # how the URL of a PNG begins
