@@ -55,7 +55,10 @@ The features are fields of `Supports`.
 
 
 def check_overrides(overrides: Overrides) -> None:
-    """Refuse overrides that no derived setting can make valid."""
+    """Refuse overrides that no derived setting can make valid.
+
+    Unless `source.kind` is set, lengths are checked as for text, because the corpus has not been read.
+    """
     recipe = overrides.with_defaults()
     model, width_is_set = recipe.model, "model.width" in overrides
     if isinstance(model, RecurrentSettings):
