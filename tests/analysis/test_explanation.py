@@ -234,6 +234,13 @@ def test_the_roll_out_goes_through_all_layers(name: str) -> None:
             explanation.roll_out("cross")
 
 
+@pytest.mark.parametrize("name", ["transformer", "decoder-only"])
+def test_the_roll_out_of_an_unknown_site_is_refused(name: str) -> None:
+    explanation = explain(small_translator(name), SENTENCE, target=TARGET)
+    with pytest.raises(DataError, match=r'no attention "source"\. It has: encoder, decoder, cross'):
+        explanation.roll_out("source")
+
+
 def test_the_refusal_of_a_roll_out_names_only_sites_of_the_model() -> None:
     explanation = explain(small_translator("luong"), SENTENCE, target=TARGET)
     with pytest.raises(UnsupportedError, match=r"decoder-only model\. This model has no self-attention\."):

@@ -282,7 +282,7 @@ class ClampsBias(MultiHead):
 
 
 class RefusesNothing(ScaledDot):
-    """Claims to support nothing, and does not refuse."""
+    """Claims to support little, but refuses nothing."""
 
     supports = Supports(causal=False, incremental=False, mask=False, bias=False, edit=False, dropout=False)
 

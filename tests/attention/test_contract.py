@@ -106,6 +106,8 @@ def test_causal_is_refused_if_it_is_not_supported():
 def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(RecipeError, match='Did you mean "scaled-dot"'):
         find_entry("scaled_dot")
+    with pytest.raises(RecipeError, match=r'no positions called "rotery".* Did you mean "rotary"'):
+        make_attention(AttentionSettings(), width=WIDTH, heads=2, positions="rotery")
 
 
 def test_every_entry_has_defaults_a_paper_and_the_supports_of_its_mechanism():

@@ -198,7 +198,7 @@ def test_contexts_and_gradients_of_several_causal_chunks_equal_the_formula():
 @pytest.mark.parametrize("size", [30.0, 300.0, 3e4])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_keys_far_below_a_later_key_keep_their_weight(dtype, size, need_weights):
-    """If exponentials were relative to the largest key of a chunk, those of all earlier keys would be 0."""
+    """Relative to the largest key of a chunk, earlier exponentials would be 0, so the chunk is halved."""
     random = torch.Generator().manual_seed(1)
     query, keys, values = (torch.randn(2, 1, 50, 3, generator=random, dtype=dtype) for _ in range(3))
     keys = keys + size * torch.linspace(-1, 1, 50, dtype=dtype)[:, None] * torch.tensor([1.0, -1.0, 0.0])

@@ -348,7 +348,7 @@ def test_groups_that_do_not_divide_the_heads_are_refused():
 
 
 @pytest.mark.parametrize("heads", [0, -2])
-def test_zero_heads_are_refused(heads):
+def test_fewer_than_one_head_is_refused(heads):
     for make in (
         lambda: MultiHead(width=8, heads=heads, mechanism=ScaledDot()),
         lambda: make_attention(AttentionSettings(), width=8, heads=heads),

@@ -208,6 +208,15 @@ def test_rotary_positions_need_an_even_key_width():
     assert build(positions="rotary", heads=3, key_width=4, value_width=5)
 
 
+def test_overrides_may_set_rotary_positions_and_a_width_whose_heads_are_derived():
+    """A width of 150 is odd per head with the default of 4 heads, and even with the derived 3 heads."""
+    check_overrides(Overrides.from_settings({"model": {"positions": "rotary", "width": 150}}))
+    with pytest.raises(UnsupportedError, match=r"model\.width / model\.heads = 75"):
+        check_overrides(Overrides.from_settings({"model": {"positions": "rotary", "width": 150, "heads": 2}}))
+    with pytest.raises(UnsupportedError, match=r"model\.key_width = 3"):
+        check_overrides(Overrides.from_settings({"model": {"positions": "rotary", "key_width": 3}}))
+
+
 def test_heads_must_divide_the_width():
     with pytest.raises(UnsupportedError, match=r"3 heads .* 1, 2, 4, 8, 16"):
         build(heads=3)
@@ -271,7 +280,11 @@ def test_a_mechanism_with_too_few_positions_is_refused(family, setting, needed):
         check_overrides(overrides)
         return set_max_keys_of_mechanisms(overrides)[f"model.{setting}"]
 
-    match = rf"{needed} positions.*max_keys = {needed - 1}\. Set model\.{setting} = "
+    inputs = "400 tokens and the longest translation.*" if setting == "decoder_attention" else "400 tokens"
+    match = (
+        rf"{needed} positions, for sentences of .* = {inputs}\. "
+        rf"Received: max_keys = {needed - 1}\. Set model\.{setting} = "
+    )
     with pytest.raises(UnsupportedError, match=match):
         complete_attention(max_keys=needed - 1)
     for attention in (complete_attention(), complete_attention(max_keys=needed)):

@@ -131,8 +131,18 @@ def test_a_weight_that_is_also_the_embedding_gets_the_sum_of_both_gradients():
 def test_other_devices_compute_the_same_loss_in_larger_chunks(monkeypatch):
     states, labels, output = example()
     monkeypatch.setattr(kernel, "CHUNK_SCORES", 2 * len(output.weight))  # two tokens per chunk
+    chunk_sizes = []
+    multiply = kernel._multiply
+    monkeypatch.setattr(
+        kernel,
+        "_multiply",
+        lambda left, right, out: chunk_sizes.append(len(left)) or multiply(left, right, out),
+    )
     expected = sequence_loss(states, labels, output, smoothing=0.1)
+    assert max(chunk_sizes) == 2
     monkeypatch.setattr(kernel, "on_cpu", lambda tensor: False)
+    chunk_sizes.clear()
     received = sequence_loss(states, labels, output, smoothing=0.1)
+    assert set(chunk_sizes) == {expected.tokens}  # all tokens in one chunk
     torch.testing.assert_close(received.total, expected.total)
     assert received.tokens == expected.tokens

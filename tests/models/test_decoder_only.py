@@ -67,7 +67,7 @@ def test_twenty_updates_reduce_the_loss(name):
 
 
 @every_suitable_mechanism
-def test_attention_is_split_into_encoder_decoder_and_cross_and_alike_in_every_batch(name):
+def test_attention_is_split_into_three_sites_and_does_not_depend_on_the_batch(name):
     model = make(name)
     maps = model.attention(BATCH)
     steps, columns = BATCH.target.shape[1] - 1, BATCH.source.shape[1]

@@ -103,8 +103,8 @@ def test_a_position_attends_to_both_sides() -> None:
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_the_encoder_has_the_weights_of_a_transformers_encoder(tied: bool) -> None:
-    """The same names and shapes, so that a Transformer can start from these weights."""
+def test_the_weights_have_the_names_and_shapes_of_a_transformers_encoder(tied: bool) -> None:
+    """A Transformer can start from these weights."""
     encoder_only_weights = encoder_part(module_weights(make(tied=tied)))
     settings = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=1)
     transformer = build_model(settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=20, shared=False)

@@ -291,7 +291,7 @@ def test_the_activation_of_the_position_wise_network(name: str, expected: float)
         )
 
 
-def test_a_bias_is_added_to_attention_and_output() -> None:
+def test_attention_and_output_have_biases_if_the_settings_say_so() -> None:
     settings = TransformerSettings(
         width=16,
         heads=2,

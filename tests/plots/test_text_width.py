@@ -74,6 +74,9 @@ def test_printable_text_is_well_formed_xml(text: str) -> None:
 
 def test_control_characters_are_replaced() -> None:
     assert printable("a\x1b[31m\n\u202e\ud800b") == "a�[31m���b"
+    # Every character with the Unicode property Bidi_Control, which Python does not know.
+    bidi_controls = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    assert printable(bidi_controls) == "�" * len(bidi_controls)
 
 
 def test_ordinary_words_stay_the_same() -> None:

@@ -5,9 +5,9 @@ them. `web/src/lib/changes.ts` has the same fields, which a test compares.
 
 Indices refer to the maps of an explanation. A row of "decoder" and "cross" is a step of the translation.
 Other changes may change the token of this step, so the page cannot always find the words of a change in the
-translation. Therefore `words` stores the words of the row and the column at the time when a person chose
-them. `words` has no effect on attention. But a change without `words` is refused if the translation lacks the
-step (`change_edits.check_rows`).
+translation. Therefore `words` stores the words that the row and the column had when a person chose them.
+`words` has no effect on attention. But a change without `words` is refused if the translation lacks the step
+(`change_edits.check_rows`).
 
 `change_edits.py` applies changes to a model. This module imports neither torch nor numpy, because it is used
 in the front end of the server, which runs no model.
@@ -29,7 +29,7 @@ Index = Annotated[int, Field(strict=True, ge=0, le=10_000)]
 Indices = Annotated[tuple[Index, ...], Field(min_length=1, max_length=100)]
 Weight = Annotated[float, Field(strict=True, ge=0, le=1)]
 Words = tuple[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=200)]]
-"""The word of the row and the word of the column of a change, when a person chose them."""
+"""The words that the row and the column of a change had when a person chose them."""
 
 
 def _require_kind(schema: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The explanation of a class: which class a classifier gives a picture, and where it looked."""
+"""The explanation of a class: the class that a classifier assigns to a picture, and where it looked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def explain_class(classifier: PictureClassifier, path: str, *, candidates: int = 8) -> Explanation:
-    """Return the explanation of the class that a classifier gives a picture. `path` may also be a data: URL.
+    """Return the explanation of a picture's class. `path` may also be a data: URL.
 
     The source is the class token and the patches. The target is the name of the class. The roll-out of the
     encoder from the class token shows where the classifier looked. `candidates` is the maximum number of

@@ -145,8 +145,8 @@ class Explanation:
         target: a target row sums to 1 over "cross" and "decoder" together. In other models, self-attention
         ("encoder" and "decoder") has a roll-out, whose rows sum to 1, and "cross" has none.
         """
+        weights = self.map_of(site).weights  # refuses an unknown site
         if self.facts.get("family") != "decoder-only":
-            weights = self.map_of(site).weights
             if site == "cross":
                 known = " or ".join(f'"{name}"' for name in self.attention if name != "cross")
                 raise UnsupportedError(

@@ -69,15 +69,15 @@ class HeadProfile:
     error: float | None
     """The alignment error of the head's argmax; None without gold alignments or for self-attention."""
     effect: float
-    """The mean change in the log-probability of a target without the head."""
+    """The mean change in the log-probability of a target when the head is silenced."""
     bleu: float
     """The BLEU of the translations by the unchanged model."""
     bleu_without: float
     """The BLEU of the translations with the head silenced."""
     changed: int
-    """How many translations change without the head."""
+    """How many translations change when the head is silenced."""
     strongest: tuple[AffectedSentence, ...]
-    """The pairs whose log-probability falls most without the head, the largest fall first."""
+    """The pairs whose log-probability falls most when the head is silenced, the largest fall first."""
 
 
 @dataclass(frozen=True, slots=True)

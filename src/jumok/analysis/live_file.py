@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 Quantization = Literal["float16", "int8"]
 QUANTIZATIONS: tuple[Quantization, ...] = ("float16", "int8")
 MAX_WEIGHT_BYTES = 24 * 2**20
-"""The maximum size of the weights before base64, at the size of a matrix's weight: one byte in int8, two in
-float16. The few additional bytes of vectors and scales are not counted. Base64 makes all a third larger."""
+"""The maximum size of the weights before base64. Every weight counts as one of a matrix: one byte in int8,
+two in float16. Vectors and scales take a few more bytes, which are not counted. Base64 adds a third."""
 
 FORMAT, VERSION = "jumok-live-model", 1
 TRANSFORMER_MECHANISMS = ("scaled-dot",)
@@ -266,7 +266,7 @@ def _pack_tensors(weights: Mapping[str, Tensor], quantization: Quantization) -> 
 
 
 def _check_size(parameters: int, quantization: Quantization) -> None:
-    """Refuse a model that is too large. The size is that of its matrices (see `MAX_WEIGHT_BYTES`)."""
+    """Refuse a model that is too large. `MAX_WEIGHT_BYTES` says how its size is counted."""
     bytes_per_weight = {"float16": 2, "int8": 1}
     size = parameters * bytes_per_weight[quantization]
     if size <= MAX_WEIGHT_BYTES:

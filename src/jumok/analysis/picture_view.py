@@ -31,7 +31,7 @@ class PictureView:
 def view_picture(
     model: Translator | PictureClassifier, path: str, *, caption: str | None = None
 ) -> PictureView:
-    """Return the caption or the class that a model gives a picture, and where the model looks.
+    """Return the caption or the class of a picture according to a model, and where the model looks.
 
     If `caption` is given, it is used instead of the model's own caption. Each word of a caption has a map:
     the mean over the heads of the last layer's cross-attention. A class has one map: the roll-out of the

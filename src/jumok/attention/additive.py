@@ -100,8 +100,8 @@ class Additive(SoftmaxMechanism):
     ) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
         units = shape.key if units is None else units
-        self.query = head_matrices(shape.heads, shape.query, units)
-        self.key = head_matrices(shape.heads, shape.key, units)
+        self.query = head_matrices(shape.heads, shape.query, units)  # W_q, for `query @ W_q`
+        self.key = head_matrices(shape.heads, shape.key, units)  # W_k, for `keys @ W_k`
         self.energy = head_vectors(shape.heads, units)  # v; stored models use this name
         self.gain = nn.Parameter(torch.full((shape.heads,), math.sqrt(1 / units))) if normed else None
         self.bias = nn.Parameter(torch.zeros(shape.heads, units)) if normed else None

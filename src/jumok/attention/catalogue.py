@@ -125,6 +125,11 @@ def make_attention(
     `positions` is a name of `POSITIONS`, for self-attention. Kinds that are added to the embeddings, such as
     "sinusoidal", change nothing in the heads.
     """
+    if positions not in POSITIONS:
+        raise RecipeError(
+            f'There are no positions called "{positions}".{suggest(positions, POSITIONS)} '
+            f"There are: {', '.join(POSITIONS)}."
+        )
     widths = Widths.of(width, heads) if isinstance(width, int) else width
     shape = HeadShape(heads, query=widths.key, key=widths.key)
     mechanism = _make_mechanism(settings, shape, causal=causal, dropout=dropout)

@@ -1,7 +1,7 @@
 """The contract of every attention.
 
-Models, search and viewers work with every mechanism, because they need only the methods of the contract. What
-they do beyond it (faster kernels, the steps on the page, exports) is for single mechanisms. The contract has
+Models, search and viewers work with every mechanism, because they need only the methods of the contract. Some
+features (faster kernels, the steps on the page, exports) exist for certain mechanisms only. The contract has
 two levels with the same methods:
 
     Mechanism   how a head weighs values, given its queries, keys and values    (batch, head, length, width)
@@ -62,7 +62,7 @@ class Supports:
 
 
 class Memory(Protocol):
-    """The keys and values of a batch in the form that a mechanism stores, for some with sums over all keys.
+    """The keys and values of a batch as a mechanism stores them, in some mechanisms with sums over all keys.
 
     If `beams` is set, several rows of queries read one row of the memory without a copy of that row.
     """
@@ -206,7 +206,7 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
         """Build the memory for `prepare`, which has checked that `allowed_keys` is bool."""
 
     def scale(self, width: int) -> float:
-        """The factor that turns products of queries and keys of this width into scores."""
+        """The factor that turns products of queries and keys of this width into scores; 1 by default."""
         return 1.0
 
     @abstractmethod

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 # products of queries with keys.
 CAUSAL_CHUNK = 64
 # In each feature, all exponentials of a chunk are relative to the largest key up to the end of the chunk. The
-# gradient divides by the square of a position's sum of exponentials: e^-80 for this sum, near the lower end
-# of the range of float32 (e^-87).
+# gradient divides by the square of a position's sum of exponentials. The square of this limit is e^-80, near
+# the lower end of the range of float32 (e^-87).
 SMALLEST_TOTAL = math.exp(-40)
 
 

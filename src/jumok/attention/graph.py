@@ -57,7 +57,7 @@ def attention_graph(
 def roll_out(layers: Sequence[NDArray[Any] | Tensor], residual: float = 0.5) -> NDArray[np.float64]:
     """Return the share of each input token in each position of the last layer, (position, input token).
 
-    Rows sum to 1. With `residual` 0, the row of a position from which no path leads to an input token is 0.
+    Rows sum to 1. With `residual` 0 they sum to less if paths end at a position whose weights are all 0.
     `layers` are the weights of self-attention from the first layer to the last, (head, n, n) or (n, n);
     heads are averaged. `residual` is the share of a position that the residual connection carries past the
     attention: 0.5 in the paper, 0 for the product of the weights alone.

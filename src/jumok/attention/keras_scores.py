@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 class KerasScaleSettings(Settings):
     use_scale: bool = False
-    """Learn one factor per head, initially 1: keras-dot multiplies the scores by it, keras-concat q + k."""
+    """Learn one factor per head, initially 1, for the scores in keras-dot and for q + k in keras-concat."""
 
 
 class KerasAdditiveSettings(Settings):
@@ -50,7 +50,7 @@ class _KerasScore(SoftmaxMechanism):
         dropout: nn.Module | None = None,
     ) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
-        self.factor = nn.Parameter(self.initial_factor(shape)) if use_scale else None
+        self.factor = nn.Parameter(self.initial_factor(shape)) if use_scale else None  # g or s
 
     def initial_factor(self, shape: HeadShape) -> Tensor:
         return torch.ones(shape.heads, 1)
@@ -78,7 +78,7 @@ class KerasConcat(_KerasScore):
         dropout: nn.Module | None = None,
     ) -> None:
         super().__init__(shape, use_scale=use_scale, causal=causal, dropout=dropout)
-        self.weight = nn.Parameter(torch.ones(shape.heads))
+        self.weight = nn.Parameter(torch.ones(shape.heads))  # c
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         if self.factor is not None:

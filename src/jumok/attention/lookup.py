@@ -191,7 +191,8 @@ def nadaraya_watson(
 ) -> Tensor:
     """f(x) = Σᵢ yᵢ κ(x, xᵢ) / Σᵢ κ(x, xᵢ), for numbers (point,) or vectors (point, width).
 
-    Nadaraya 1964, Watson 1964. A small `width` follows the noise, a large one flattens the curve.
+    Nadaraya 1964, Watson 1964. `width` replaces the width of the kernel. A small width follows the noise, a
+    large one flattens the curve.
     """
     keys, query = (points[:, None] if points.dim() == 1 else points for points in (x_train, x))
     return attend(query, Database(keys, y_train), replace(kernel, width=width)).context
@@ -236,7 +237,7 @@ def name_vector(name: str) -> Tensor:
 
 
 def name_database(names: Iterable[tuple[str, str]] = NAMES) -> Database:
-    """Return the database whose keys are the vectors of the names.
+    """Return the database of names (family name, first name). Its keys are the vectors of the family names.
 
     Value i is the i-th unit vector, so that a context is the vector of weights.
     """
@@ -247,7 +248,9 @@ def name_database(names: Iterable[tuple[str, str]] = NAMES) -> Database:
 
 
 def look_up(name: str, without: Collection[str] = ()) -> str:
-    """The first name with the largest weight for a family name; family names in `without` are left out.
+    """Return the first name that belongs to the known family name with the largest weight for `name`.
+
+    Family names in `without` are left out.
 
     `look_up("Li")` is "Mu". `look_up("Li", without=["Li"])` is "Zachary": the nearest remaining key is
     "Lipton". If the name shares no n-gram with any key, all keys are equally far, and the result is the first

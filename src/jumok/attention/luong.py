@@ -57,7 +57,7 @@ class LuongGeneral(_ProductScore):
 
     def __init__(self, shape: HeadShape, *, causal: bool = False, dropout: nn.Module | None = None) -> None:
         super().__init__(shape, causal=causal, dropout=dropout)
-        self.weight = head_matrices(shape.heads, shape.query, shape.key)
+        self.weight = head_matrices(shape.heads, shape.query, shape.key)  # W
 
     def prepare_keys(self, keys: Tensor) -> Tensor:
         return keys @ self.weight.transpose(-2, -1)  # (batch, head, key, width of a query)

@@ -16,7 +16,7 @@ Rotating the queries and keys of each head, so that qᵀk depends on their dista
 
 Added to the scores, (head, query, key) or (batch, head, query, key):
 
-    alibi          -mₕ · |distance|; mₕ differs after the query     (Press et al. 2022, section 3)
+    alibi          -mₕ · |distance|; keys after the query have another mₕ    (Press et al. 2022, section 3)
     relative-bias  a learned number per bucket of distances         (T5: Raffel et al. 2020, section 2.1)
     relative-keys  scale · q · a learned vector per clipped distance  (Shaw et al. 2018, eq. 4 and 5)
 
@@ -171,7 +171,10 @@ class GridPositions(nn.Module):
 
 
 class HeadPositions(nn.Module):
-    """Positions inside the heads of a self-attention. This base class adds none."""
+    """Positions inside the heads of a self-attention. This base class adds none.
+
+    Subclasses override `rotate` or `bias`.
+    """
 
     def rotate(self, states: Tensor, offset: int) -> Tensor:
         """Rotate queries or keys (batch, head, length, width) whose first position is `offset`."""

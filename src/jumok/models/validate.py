@@ -55,7 +55,10 @@ The features are fields of `Supports`.
 
 
 def check_overrides(overrides: Overrides) -> None:
-    """Refuse overrides that no derived setting can make valid."""
+    """Refuse overrides that no derived setting can make valid.
+
+    Unless `source.kind` is set, lengths are checked as for text, because the corpus has not been read.
+    """
     recipe = overrides.with_defaults()
     model, width_is_set = recipe.model, "model.width" in overrides
     if isinstance(model, RecurrentSettings):
@@ -70,6 +73,9 @@ def check_overrides(overrides: Overrides) -> None:
                 _check_heads_of_sizes(model.heads, overrides.get("model.size"))
             _check_groups(model)
         _check_mechanisms(model)
+        # Without these overrides, the width of a head is derived, and `check_recipe` checks it.
+        if model.key_width is not None or {"model.width", "model.heads"} <= overrides.keys():
+            _check_rotary_width(model)
     if {"source.size", "source.patch_size"} <= overrides.keys():
         _check_patches(recipe.source)
     _check_lengths_and_search(recipe)
@@ -92,6 +98,7 @@ def check_model(settings: ModelSettings) -> None:
     head_widths(settings)
     _check_groups(settings)
     _check_mechanisms(settings)
+    _check_rotary_width(settings)
 
 
 def _check_lengths_and_search(recipe: Recipe) -> None:
@@ -241,7 +248,10 @@ MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
     "decoder-only": lambda recipe: _max_text_source_tokens(recipe) + _max_target_tokens(recipe),
     "encoder-only": _max_text_source_tokens,
 }
-"""For each family with positions, the length of the longest text that its models read or write."""
+"""For each family with positions, the length in tokens of the longest sequence that its models compute.
+
+In a decoder-only model, a sequence is a source with its translation. Patches do not count.
+"""
 
 
 def _check_patches(source: SourceSettings) -> None:
@@ -285,9 +295,11 @@ def _check_max_keys(recipe: Recipe) -> None:
         if max_keys < needed:
             value = f'{{ kind = "{mechanism.kind}", max_keys = {needed} }}'
             max_sentence = f"training.max_sentence_tokens = {recipe.training.max_sentence_tokens}"
-            inputs = f"sentences of {max_sentence} tokens and the longest translation that a search tries"
-            advice = "lower training.max_sentence_tokens"
-            if recipe.source.kind == "pictures" and setting != "model.decoder_attention":
+            inputs, advice = f"sentences of {max_sentence} tokens", "lower training.max_sentence_tokens"
+            if setting == "model.decoder_attention":
+                inputs = f"{inputs} and the longest translation that a search tries"
+                advice = f"{advice} or search.max_length_ratio"
+            elif recipe.source.kind == "pictures":
                 inputs = f"pictures of {recipe.source.num_patches} patches"
                 advice = "raise source.patch_size"
             raise UnsupportedError(
@@ -378,8 +390,12 @@ def _check_positions(settings: BlockSettings, mechanism: AttentionSettings, *, s
             'Set model.positions to "sinusoidal", which works with every mechanism, or '
             f'{setting} to "scaled-dot".'
         )
+
+
+def _check_rotary_width(settings: BlockSettings) -> None:
+    """Raise if the positions are rotary and the width of a head is odd."""
     key_width = settings.key_width or settings.width // settings.heads
-    if kind == "rotary" and key_width % 2:
+    if settings.positions == "rotary" and key_width % 2:
         name = "model.width / model.heads" if settings.key_width is None else "model.key_width"
         raise UnsupportedError(
             "Rotary positions rotate pairs of columns and need heads of even width. Received: "

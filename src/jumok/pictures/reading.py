@@ -2,8 +2,8 @@
 
 A file may be incomplete, state a wrong size, be an animation, be rotated by its EXIF data or have any of
 Pillow's modes (kinds of pixels). The result is an array (size, size, channel) of bytes, or a DataError that
-names the file.
-Only formats that Pillow decodes by itself are accepted: EPS, for example, would start Ghostscript.
+names the file. Only formats that Pillow decodes by itself are accepted: EPS, for example, would start
+Ghostscript.
 
 Instead of a path, a picture can be given as a data: URL in base64 (RFC 2397), as web pages and requests send
 it.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 NUM_COLOURS = 8
-WIDTH, HEIGHT = 540, 300
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44  # margins around the axes
+WIDTH, HEIGHT = 540, 300  # of a chart in pixels, without the legend below it
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44  # margins around the axes in pixels
 FONT_SIZE, NUM_TICKS = 12, 5
 
 

@@ -27,8 +27,9 @@ BACKGROUND, EDGE, INK, FADED = "#faf9f6", "#dedbd3", "#1c1d21", "#6a6b70"
 GRID_LINE, DARKEST, LIGHTEST = "#2c2d33", 0x10, 0xFF
 LINK, NOT_A_NUMBER = "#ff7a1a", "#8c2f5b"
 
+# Sizes are in pixels.
 MARGIN, GAP = 24, 8
-TITLE_SIZE, SMALL_SIZE = 16, 11
+TITLE_SIZE, SMALL_SIZE = 16, 11  # of fonts
 MIN_WIDTH = 320
 """Below this width, titles and captions would break into too many lines."""
 SLANT = 55

@@ -6,8 +6,8 @@ a browser does not execute. The content security policy in the page allows only 
 style, and in a live file also the worker in which the engine runs. A page that a server delivers may send
 requests to that server; a page in a file may not send any requests.
 
-If the environment has JUMOK_DOCS, the address of the documentation as `make docs` builds it, the panels and
-terms of the page link to it.
+The environment variable JUMOK_DOCS has the address of the documentation that `make docs` built. If it is set,
+the panels and terms of the page link to the documentation.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PANEL = 128  # pixels per side of a copy of the picture
 LABEL_SIZE, TITLE_SIZE, SMALL_SIZE = 14, 16, 11  # of fonts
-PER_ROW = 5
+PER_ROW = 5  # copies of the picture
 MAX_SHADOW_OPACITY = 0.85  # over a patch without weight
 TERMINAL_COLUMNS = 80
 PNG_DATA_URL = "data:image/png;base64,"  # how the URL of a PNG begins
@@ -181,7 +181,10 @@ def _pad(text: str, width: int) -> str:
 
 
 def png_data_url(pixels: NDArray[np.uint8]) -> str:
-    """Return a picture (height, width, 1 or 3) as a PNG (third edition, sections 5 and 9) in a data: URL."""
+    """Return a picture (height, width, 1 or 3) as a PNG in a data: URL.
+
+    PNG specification, third edition, sections 5 and 9.
+    """
     height, width, channels = pixels.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)  # filter 0
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)

@@ -94,6 +94,7 @@ class Table:
     path_shape: Shape
     """The sizes of the layers used to measure paths."""
     sizes: list[int]
+    """The lengths of the sequences, in tokens."""
     mechanisms: dict[str, Row]
     dilated: PathLength
     """The path through a stack of convolutions with growing dilation."""

@@ -26,7 +26,12 @@ from torch.nn.functional import linear
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from jumok.models.kernels.recurrent import add_product, direction_weights, pop_saved
-from jumok.models.kernels.recurrent_cells import ACTIVATIONS, CellActivations, GateGradients, LayerState
+from jumok.models.kernels.recurrent_cells import (
+    ACTIVATIONS_OF_LAYER,
+    CellActivations,
+    GateGradients,
+    LayerState,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +97,7 @@ def run_decoder(
     # Autograd only sees tensors that are arguments. So the structure is flattened here, and `_RunDecoder`
     # rebuilds it.
     leaves, structure = tree_flatten(inputs)
-    outputs = _RunDecoder.apply(ACTIVATIONS[type(layers[0])], structure, *leaves)  # type: ignore[no-untyped-call]
+    outputs = _RunDecoder.apply(ACTIVATIONS_OF_LAYER[type(layers[0])], structure, *leaves)  # type: ignore[no-untyped-call]
     top, contexts, last = _unflatten_outputs(outputs, len(layers))
     return (
         top.transpose(0, 1),

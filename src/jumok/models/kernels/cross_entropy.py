@@ -45,7 +45,7 @@ class LossSum:
     total: Tensor  # () differentiable: the smoothed loss
     nll: Tensor  # () detached: the negative log-likelihood without smoothing, for perplexity
     tokens: int  # how many
-    correct: Tensor  # () detached: how many tokens have a label whose score is the largest
+    correct: Tensor  # () detached: for how many tokens the label has the largest score
 
 
 def sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:

@@ -18,7 +18,12 @@ from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from jumok.models.kernels.device import runs_fast_kernels
-from jumok.models.kernels.recurrent_cells import ACTIVATIONS, CellActivations, GateGradients, LayerState
+from jumok.models.kernels.recurrent_cells import (
+    ACTIVATIONS_OF_LAYER,
+    CellActivations,
+    GateGradients,
+    LayerState,
+)
 
 
 def run_layer(layer: nn.RNNBase, inputs: Tensor, initial: LayerState) -> tuple[Tensor, LayerState]:
@@ -132,7 +137,7 @@ def _run_directions(
     The recurrent weight is (direction, width, gates · width), and its bias (direction, 1, gates · width).
     Returns the states (step, direction, row, width), then the tensors of the last state.
     """
-    cell = ACTIVATIONS[type(layer)]
+    cell = ACTIVATIONS_OF_LAYER[type(layer)]
     outputs: tuple[Tensor, ...] = _RunDirections.apply(  # type: ignore[no-untyped-call]
         cell, inputs, recurrent_weight, bias, *initial
     )

@@ -72,10 +72,7 @@ class CellActivations(ABC):
 
     @abstractmethod
     def write_factors(self, blocks: Tensor) -> None:
-        """Write the factors of δ (or γ), which `backward_step` multiplies, into `blocks`.
-
-        `blocks` is (step, …, row, block, width).
-        """
+        """Fill `blocks` (step, …, row, block, width) with the factors that are to be multiplied by δ or γ."""
 
     @abstractmethod
     def backward_step(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
@@ -216,7 +213,7 @@ class LstmActivations(CellActivations):
         return (self._grad_cell,)
 
 
-ACTIVATIONS: dict[type[nn.RNNBase], type[CellActivations]] = {
+ACTIVATIONS_OF_LAYER: dict[type[nn.RNNBase], type[CellActivations]] = {
     nn.RNN: RnnActivations,
     nn.GRU: GruActivations,
     nn.LSTM: LstmActivations,
