@@ -78,6 +78,19 @@ def test_a_causal_map_is_stored_without_the_weights_above_the_diagonal() -> None
     assert codes[1] == round(255 * np.sqrt(weights[0, 0, 1, 0]))
 
 
+@pytest.mark.parametrize("layout", ["causal", "full"])
+@pytest.mark.parametrize("shape", [(10**6, 10**6), (2**32, 2**32), (-1, -1), (2, 3)])
+def test_a_false_shape_is_refused_before_memory_is_allocated(layout: str, shape: tuple[int, ...]) -> None:
+    packed = {"layout": layout, "shape": shape, "scale": 1.0, "codes": ""}
+    with pytest.raises(DataError, match=r"shape \("):
+        unpack_weights(packed)
+
+
+def test_a_causal_map_without_heads_needs_no_memory() -> None:
+    packed = {"layout": "causal", "shape": [0, 10**6, 10**6], "scale": 1.0, "codes": ""}
+    assert unpack_weights(packed).shape == (0, 10**6, 10**6)
+
+
 def test_nan_and_infinity_are_packed_as_zero() -> None:
     restored = unpack_weights(pack_weights(np.array([[np.nan, 1.0], [0.5, np.inf]])))
     np.testing.assert_allclose(restored, [[0.0, 1.0], [0.5, 0.0]], atol=1 / 255)

@@ -290,7 +290,7 @@ class TestStorage:
 
 
 def test_spaces_without_a_token_become_plain_spaces(tokenizer: Tokenizer) -> None:
-    assert tokenizer.normalise_spaces("I\u00a0take \u202f17\tbooks\u00ad.\u200b") == "I take 17 books."
+    assert tokenizer.normalise_spaces("I\u00a0take \u202f17\tbooks\u00ad.\u200b\u061c") == "I take 17 books."
     for text in ("", " two  spaces ", "<polite> 집에서\u200d", "a\nb"):
         assert tokenizer.normalise_spaces(text) == text
     # Encoding itself stays lossless.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,9 +62,14 @@ def unpack_weights(packed: Mapping[str, Any]) -> NDArray[np.float32]:
     weights = np.float32(packed["scale"]) * np.square(levels / 255)
     if packed["layout"] == "full":
         return _shaped(weights, shape)
-    rows, columns = np.tril_indices(shape[-1])
+    queries, keys = shape[-2:]
+    if queries != keys or keys < 0:
+        raise DataError(f"A causal map has as many queries as keys. Received: the shape {shape}.")
+    # The size is checked before memory is allocated for the shape that the file names.
+    stored = _shaped(weights, (*shape[:-2], keys * (keys + 1) // 2))
     full = np.zeros(shape, dtype=np.float32)
-    full[..., rows, columns] = _shaped(weights, (*shape[:-2], len(rows)))
+    if stored.size:
+        full[..., *np.tril_indices(keys)] = stored
     return full
 
 
@@ -96,6 +102,6 @@ def _bytes(text: str) -> bytes:
 
 
 def _shaped(values: NDArray[np.float32], shape: tuple[int, ...]) -> NDArray[np.float32]:
-    if values.size != int(np.prod(shape)):
+    if min(shape, default=0) < 0 or values.size != math.prod(shape):
         raise DataError(f"{values.size} numbers do not fill the shape {shape}. The file may have been cut.")
     return values.reshape(shape)

@@ -330,7 +330,7 @@ def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> Input
     """Return the lines of a file. If `pictures` is set and the file is a picture, return its path."""
     if pictures and source is not None and _has_picture_suffix(source):
         return InputLines.of_text(str(source))
-    if not encoding and (source is None or source.suffix not in _COMPRESSED):
+    if not encoding and (source is None or source.suffix.lower() not in _COMPRESSED):
         return InputLines(source)
     from jumok.cli.encoded_input import read_text_file, transcode_to_utf8  # start-up
 

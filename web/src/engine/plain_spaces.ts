@@ -1,7 +1,7 @@
 /** Replaces unusual spaces and removes invisible characters, as in src/jumok/text/plain_spaces.py. */
 
 const UNUSUAL_SPACES = "\\t\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000";
-const INVISIBLE = "\\u00ad\\u180e\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u2069\\ufeff";
+const INVISIBLE = "\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u2069\\ufeff";
 const SPECIAL = new RegExp(`[${UNUSUAL_SPACES}${INVISIBLE}]`);
 const EACH_SPECIAL = new RegExp(SPECIAL, "g");
 const RUN = new RegExp(`[ ${UNUSUAL_SPACES}${INVISIBLE}]+`, "g");
