@@ -1,6 +1,6 @@
-/** Tests of the translation page: offsets, addresses, arrow keys, events, links between words, history and draft. */
+/** Tests of the translation page: offsets, addresses, texts, arrow keys, events, links between words, history and draft. */
 
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
 import { indexAfterArrowKey } from "../src/translate/dom";
 import { Choices, MAX_CHOICES, readDraft, tagsOf, writeDraft } from "../src/translate/draft";
@@ -41,6 +41,15 @@ describe("addresses", () => {
 
 test("a probability between 0 and 1 is never rounded to 0% or 100%", () => {
   expect([0, 0.004, 0.81, 0.996, 1].map(percent)).toEqual(["0%", "< 1%", "81%", "> 99%", "100%"]);
+});
+
+test("a text contains its values unchanged, even if they have dollar signs", async () => {
+  const dataset = { strings: '{"en":{"linked":"aligned with {words}"}}', errors: '{"en":{"too slow":"Error: {message}"}}' };
+  vi.stubGlobal("document", { body: { dataset }, documentElement: { lang: "en" }, cookie: "" });
+  const { localiseError, string } = await import("../src/translate/settings");
+  expect(string("linked", { words: "$$, $&, $'" })).toBe("aligned with $$, $&, $'");
+  expect(localiseError("too slow: $&", 500)).toBe("Error: too slow: $&");
+  vi.unstubAllGlobals();
 });
 
 test("arrow keys move through a list in a circle, and enter it at the first or the last element", () => {
