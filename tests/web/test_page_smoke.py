@@ -56,6 +56,16 @@ def test_a_live_page_translates_what_is_typed_and_shows_every_panel(open_page: O
         wait_for_responses(page)
 
 
+def test_a_page_says_if_the_browser_has_no_clipboard(open_page: OpenPage, tmp_path: Path) -> None:
+    """Browsers give no clipboard to a page that another machine has sent without TLS."""
+    file = tmp_path / "page.html"
+    save_explanation(explain(small_translator("transformer"), SENTENCE), file)
+    page = open_page(file.as_uri())
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.get_by_role("button", name="Copy", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("the browser does not allow copying")
+
+
 def test_a_monitored_page_records_errors_and_requests_to_other_hosts(browser: Browser) -> None:
     """All tests with `open_page` rely on this."""
     page = browser.new_page()
