@@ -205,6 +205,7 @@ describe("texts", () => {
     expect(localise(long, LANGUAGES.ko)).toContain("1,024개인데 이 모델은 256개까지");
     expect(localise('The attention "cross" of this sentence has no layer 7: there are 2, counted from 0.', LANGUAGES.ko)).toContain("레이어 7번이 없습니다");
     expect(localise("Not a valid request: sentence: String should have at most 1000 characters.", LANGUAGES.ko)).toBe("글이 너무 깁니다. 한 번에 1000자까지 읽습니다.");
+    expect(localise("A sentence has at most 1000 characters.", LANGUAGES.ko)).toBe("글이 너무 깁니다. 한 번에 1000자까지 읽습니다."); // from the engine
     expect(localise("another", LANGUAGES.ko)).toBe("another");
   });
 
