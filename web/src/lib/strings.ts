@@ -380,7 +380,7 @@ const ko: Strings = {
   headNumbers: { entropy: "엔트로피", distance: "거리", on_special: "특수 토큰의 가중치", error: "정렬 오류율", effect: "껐을 때의 영향" },
   numberBelow: "헤드 아래의 값",
   shownBelow: "아래에 표시",
-  silencedNote: "꺼진 헤드에는 가중치가 없으므로, 그 헤드를 포함한 평균에서는 행의 합이 1보다 작습니다.",
+  silencedNote: "꺼진 헤드의 가중치는 0이므로, 그 헤드를 포함한 평균에서는 행의 합이 1보다 작습니다.",
   display: "표시 설정",
   oneHead: "이 어텐션은 헤드가 하나뿐이며, 그 맵은 옆에 있습니다.",
   headsNote: "이 어텐션의 모든 헤드입니다. 한 행이 레이어 하나입니다.",
