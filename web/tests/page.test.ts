@@ -243,10 +243,10 @@ describe("layout", () => {
   it("has rows that are high enough for their labels, even for a long sentence", () => {
     const map = (rows: number, columns: number) => mapFrom(new Float32Array(rows * columns), Array(rows).fill("word"), Array(columns).fill("word"));
     const long = computeLayout(map(11, 57), 600);
-    expect(long.cell).toBeLessThan(12);
-    expect([long.row, long.rowFont]).toEqual([LABEL_HEIGHT, FONT_SIZE]);
+    expect(long.cellWidth).toBeLessThan(12);
+    expect([long.rowHeight, long.rowFont]).toEqual([LABEL_HEIGHT, FONT_SIZE]);
     const square = computeLayout(map(5, 5), 600);
-    expect(square.row).toBe(square.cell);
+    expect(square.rowHeight).toBe(square.cellWidth);
     expect(computeLayout(map(200, 200), 600).height).toBeLessThan(1200);
     const { font, rowFont } = computeLayout(map(200, 200), 600);
     expect([font, rowFont]).toEqual([MIN_FONT_SIZE, MIN_FONT_SIZE]);
