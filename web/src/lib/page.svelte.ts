@@ -6,7 +6,7 @@ import { independentOfSentence, numGiven, parseChanges, type Change, type Edge }
 import type { Theme } from "./colour";
 import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type CheckpointExplanation, type Measures, type LiveModel, type NextTokens, type PageData, type Site, type StoredRun, type StatisticName } from "./format";
 import { combinations, selectedHeads, sites, type Choice, type Combination, type Side } from "./maps";
-import { isHeadless, MEASURES, type Measure } from "./measures";
+import { isOfWholeModel, MEASURES, type Measure } from "./measures";
 import { PICTURE_LANGUAGES } from "./pictureStrings";
 import { recall } from "./preferences";
 import { localise } from "./problems";
@@ -257,7 +257,7 @@ class Page {
   /** Describes the attention that is shown: the site, the heads and the measure. */
   describe(explanation: Explanation, measure: Measure = "weight", difference = false): string {
     const choice = this.choiceFor(explanation);
-    const heads = isHeadless(measure) && !difference ? [] : [this.describeHeads(explanation, choice)];
+    const heads = isOfWholeModel(measure) && !difference ? [] : [this.describeHeads(explanation, choice)];
     return [this.text.siteLong[choice.site], ...heads, this.describeMeasure(measure, difference)].join(" · ");
   }
 
@@ -265,7 +265,7 @@ class Page {
   describeMeasure(measure: Measure, difference: boolean): string {
     const text = ANALYSIS_TEXT[this.language];
     if (difference && measure !== "weight") return `${text.measures[measure]} − ${text.measures.weight}`;
-    return isHeadless(measure) ? `${text.measures[measure]} (${text.nats})` : text.measures[measure];
+    return isOfWholeModel(measure) ? `${text.measures[measure]} (${text.nats})` : text.measures[measure];
   }
 
   isAvailable(panel: Panel): boolean {
