@@ -129,7 +129,7 @@ describe("the history", () => {
     expect(addEntry([entry("a")], entry("dog"))).toEqual([entry("dog"), entry("a")]);
     expect(addEntry([entry("d")], entry("dog"))).toEqual([entry("dog")]);
   });
-  test("is stored only if it was switched on", () => {
+  test("is null while it is switched off, and has no malformed entries", () => {
     const stored = storage();
     expect(readHistory(stored)).toBeNull();
     writeHistory(stored, [entry("a")]);
@@ -154,7 +154,7 @@ describe("the history", () => {
     const entries = addEntry([entry("I go.")], { ...entry("I go."), target: "de" });
     expect(entries.map(({ target }) => target)).toEqual(["de", "ko"]);
   });
-  test("removes the oldest entries if the limit of characters is reached, and does not store longer texts", () => {
+  test("removes the oldest entries above the limit of characters, and does not add an entry that alone is above the limit", () => {
     // The helper `entry` uses its text twice: as the text and as the result.
     const [first, second, third] = ["a", "b", "c"].map((letter) => entry(letter.repeat(MAX_CHARACTERS / 5)));
     expect(addEntry([second, first], third)).toEqual([third, second]);
