@@ -20,7 +20,7 @@ from support.page_browser import (
     serving,
     wait_for_responses,
 )
-from support.random_translators import SENTENCE, small_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, make_translator, small_translator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +54,20 @@ def test_a_live_page_translates_what_is_typed_and_shows_every_panel(open_page: O
         page.locator("#tab-compare").click()
         expect(page.get_by_role("application").first).to_be_visible()
         wait_for_responses(page)
+
+
+def test_a_text_is_shown_from_its_beginning_if_another_model_does_not_divide_it(open_page: OpenPage) -> None:
+    dividing, whole = (make_translator(SMALL_MODELS[name]) for name in ("transformer", "bahdanau"))
+    whole.sentences = "keep"
+    models = [NamedTranslator("dividing", dividing), NamedTranslator("whole", whole)]
+    with serving(ExplanationService(models, sentence="The tree. A river.")) as address:
+        page = open_page(f"{address}#panel=attention&index=1")
+        expect(page.locator("[data-word=source-1]")).to_have_text("river")
+        wait_for_responses(page)
+        page.get_by_label("Model", exact=True).select_option(index=1)
+        expect(page.locator("[data-word=source-1]")).to_have_text("tree")
+        wait_for_responses(page)
+        assert "index" not in page.url
 
 
 def test_a_page_says_if_the_browser_has_no_clipboard(open_page: OpenPage, tmp_path: Path) -> None:

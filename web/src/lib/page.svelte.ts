@@ -506,9 +506,10 @@ class Page {
     void this.requestExplanation();
   }
 
-  selectModel(index: number): void {
-    if (index === this.modelIndex) return;
-    Object.assign(this, { modelIndex: index, changes: [], prefix: [], past: [], future: [], edge: null });
+  selectModel(modelIndex: number): void {
+    if (modelIndex === this.modelIndex) return;
+    // Another model may divide the text into other parts, so its first part is explained.
+    Object.assign(this, { modelIndex, index: 0, changes: [], prefix: [], past: [], future: [], edge: null });
     if (this.live) void this.requestExplanation();
   }
 
