@@ -429,6 +429,7 @@ def test_a_run_lists_its_validation_sentences_and_shows_the_profile_of_a_head(
     expect(saved.get_by_test_id("head-profile").locator("dl")).to_have_text(measured, use_inner_text=True)
     expect(saved.get_by_test_id("sentences").locator("tbody tr")).to_have_count(count)
     expect(saved.locator("#panel .curves svg[role=img]")).to_have_count(3)
+    expect(saved.get_by_text("New ones are added while this page is open")).to_have_count(0)
     expect(saved.get_by_role("button", name="Measure this head")).to_have_count(0)
 
 
