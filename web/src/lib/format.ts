@@ -314,7 +314,7 @@ function bytes(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-/** The same number as in src/jumok/analysis/packing.py and engine/packing.ts. */
+/** How many steps of the byte in `fine` make one step of the byte in `codes`, as in src/jumok/analysis/packing.py and engine/packing.ts. */
 const FINE_STEPS = 254;
 const unpacked = new WeakMap<Packed, Float32Array>();
 

@@ -23,8 +23,8 @@ export function wholeTranslation({ whole_text: whole, target }: Pick<Explanation
   return text;
 }
 
-/** Copy a text to the clipboard. The promise is rejected if the browser does not allow it. `navigator.clipboard` is missing if another
- * machine has sent the page without TLS: this must be a rejection, too, and not an error in the caller. */
+/** Copy a text to the clipboard. The promise is rejected if the browser does not allow copying. If another machine has sent the page without
+ * TLS, `navigator.clipboard` is missing, and the promise is rejected, too. */
 export async function copyText(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
 }
