@@ -545,8 +545,8 @@ class Page {
     this.#gesture = null;
     this.#hasMoved = false;
     this.changes = before.changes;
-    if (keep) this.apply(after);
-    else if (!this.#isUpToDate() || this.busy) void this.requestExplanation();
+    if (this.#isCurrent({ changes: after, prefix: this.prefix })) void this.requestExplanation(); // the last answer has no effects of heads
+    else this.apply(after);
   }
 
   /** Request an explanation of the latest state, one request at a time. A move changes the state faster than a model translates, so states
