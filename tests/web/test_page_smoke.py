@@ -70,6 +70,19 @@ def test_a_text_is_shown_from_its_beginning_if_another_model_does_not_divide_it(
         assert "index" not in page.url
 
 
+def test_a_page_says_that_effects_were_not_measured_if_the_server_refuses_them(open_page: OpenPage) -> None:
+    """The server refuses to measure the effects of heads on a long text, because they need many passes."""
+    models = [NamedTranslator("transformer", small_translator("transformer"))]
+    with serving(ExplanationService(models, sentence=SENTENCE)) as address:
+        page = open_page("about:blank", refused=True)
+        page.route("**/rank-heads", lambda route: route.fulfill(status=400, json={"error": "too long"}))
+        page.goto(f"{address}#panel=attention")
+        wait_for_responses(page)
+        expect(page.locator("#map-part .effect")).to_contain_text("was not measured")
+        expect(page.get_by_test_id("head-words")).to_contain_text("was not measured")
+        expect(page.locator("td .value").first).to_have_text("–")
+
+
 def test_a_page_says_if_the_browser_has_no_clipboard(open_page: OpenPage, tmp_path: Path) -> None:
     """Browsers give no clipboard to a page that another machine has sent without TLS."""
     file = tmp_path / "page.html"

@@ -136,6 +136,9 @@ class Page {
   /** The run that is stored in a saved page. */
   storedRun: StoredRun | null = null;
 
+  /** The latest answer whose effects of silencing heads could not be measured, for example because it is the class of a picture. */
+  #answerWithoutEffects = $state.raw<Explanation>();
+
   /** The request of each explanation that a live page has received. */
   #requests = new WeakMap<Explanation, ExplainRequest>();
 
@@ -400,11 +403,19 @@ class Page {
   /** Add the effects of silencing heads to the answer. They take longer than the translation, so they are requested separately. */
   async #addEffects(signal: AbortSignal, answer: Explanation, request: ExplainRequest): Promise<void> {
     const isClassifier = !answer.attention.cross && answer.picture;
-    if (isClassifier) return;
-    const answerWithEffects = await withEffects(answer, request, signal).catch(() => null);
-    if (!answerWithEffects || signal.aborted) return;
+    const answerWithEffects = isClassifier ? null : await withEffects(answer, request, signal).catch(() => null);
+    if (signal.aborted) return;
+    if (!answerWithEffects) {
+      this.#answerWithoutEffects = answer;
+      return;
+    }
     this.#requests.set(answerWithEffects, request);
     this.answer = answerWithEffects;
+  }
+
+  /** Whether the effects of silencing heads, if the explanation lacks them, are still being measured or will be measured. */
+  willHaveEffects(explanation: Explanation): boolean {
+    return this.live && explanation !== this.#answerWithoutEffects;
   }
 
   /** The steps of a cell; null if a stored page lacks them. */
