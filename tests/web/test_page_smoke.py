@@ -83,6 +83,18 @@ def test_a_page_says_that_effects_were_not_measured_if_the_server_refuses_them(o
         expect(page.locator("td .value").first).to_have_text("–")
 
 
+def test_a_page_does_not_wait_for_a_measure_that_the_server_refuses(open_page: OpenPage) -> None:
+    models = [NamedTranslator("transformer", small_translator("transformer"))]
+    with serving(ExplanationService(models, sentence=SENTENCE)) as address:
+        page = open_page("about:blank", refused=True)
+        page.route("**/measures", lambda route: route.fulfill(status=400, json={"error": "too long"}))
+        page.goto(f"{address}#panel=attention&measure=erasure")
+        expect(page.get_by_role("alert")).to_contain_text("too long")
+        expect(page.locator("#map-part .measure")).to_contain_text("there is no map")
+        expect(page.locator("#map-part .measure")).not_to_contain_text("working")
+        wait_for_responses(page)
+
+
 def test_a_page_says_if_the_browser_has_no_clipboard(open_page: OpenPage, tmp_path: Path) -> None:
     """Browsers give no clipboard to a page that another machine has sent without TLS."""
     file = tmp_path / "page.html"

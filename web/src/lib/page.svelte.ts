@@ -160,7 +160,7 @@ class Page {
   /** Whether the answer belongs to the current text, model, changes and settings. */
   isUpToDate = $derived(this.#isUpToDate());
 
-  /** The measures that were fetched last, and the request of the explanation to which they belong. */
+  /** The measures that were fetched last, or null if they could not be fetched, and the request of the explanation to which they belong. */
   #fetchedMeasures = $state.raw<{ key: string; measures: Measures | null }>({ key: "", measures: null });
   /** The measures of the current explanation. Null while they are computed, or if a stored page lacks them. */
   measures = $derived<Measures | null>(this.#currentMeasures());
@@ -454,6 +454,12 @@ class Page {
     return this.#fetchedMeasures.key === this.#requestKey(explanation) ? this.#fetchedMeasures.measures : null;
   }
 
+  /** Whether the measures of the current explanation are missing, but are being fetched or will be fetched. */
+  willHaveMeasures(): boolean {
+    const explanation = this.explanation;
+    return this.live && !!explanation && !explanation.measures && this.#fetchedMeasures.key !== this.#requestKey(explanation);
+  }
+
   /** Fetch the measures of the current explanation if they are needed and missing. Call this method in an effect of Svelte. */
   fetchMeasures(): void {
     const explanation = this.explanation;
@@ -461,7 +467,10 @@ class Page {
     const key = this.#requestKey(explanation);
     this.measuresOf(explanation).then(
       (measures) => (this.#fetchedMeasures = { key, measures }),
-      (error: unknown) => this.explanation === explanation && (this.problem = this.errorMessage(error)),
+      (error: unknown) => {
+        if (this.explanation !== explanation) return;
+        [this.#fetchedMeasures, this.problem] = [{ key, measures: null }, this.errorMessage(error)];
+      },
     );
   }
 
