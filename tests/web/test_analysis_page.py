@@ -122,7 +122,7 @@ def saved_weights(open_page: OpenPage, address: str) -> Any:
     return np.array(json.loads(save_file(page, "JSON"))["weights"])
 
 
-def test_a_line_shows_the_weights_of_the_token_that_is_pointed_at(
+def test_numbers_beside_the_lines_are_the_weights_of_the_token_that_is_pointed_at(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     """One of the two tokens here is the second token of its word. The other is the special token </s>."""
@@ -390,6 +390,10 @@ def test_a_file_with_a_model_computes_every_measure_except_gradients(
     page.get_by_role("button", name="Share", exact=True).click()
     page.locator("#map-part").get_by_text("Weight × ‖value‖", exact=True).click()
     expect(page.get_by_text("Kobayashi")).to_be_visible()
+    expect(page.locator("#map-part").get_by_role("application")).to_be_visible()
+    page.locator("#map-part").get_by_text("Erasure", exact=True).click()
+    expect(page.get_by_text("A real measurement")).to_be_visible()
+    expect(page.locator("#map-part").get_by_role("application")).to_be_visible()
     expect(page.get_by_test_id("head-words").get_by_role("application")).to_be_visible()
 
 
@@ -425,6 +429,7 @@ def test_a_run_lists_its_validation_sentences_and_shows_the_profile_of_a_head(
     expect(saved.get_by_test_id("head-profile").locator("dl")).to_have_text(measured, use_inner_text=True)
     expect(saved.get_by_test_id("sentences").locator("tbody tr")).to_have_count(count)
     expect(saved.locator("#panel .curves svg[role=img]")).to_have_count(3)
+    expect(saved.get_by_text("New ones are added while this page is open")).to_have_count(0)
     expect(saved.get_by_role("button", name="Measure this head")).to_have_count(0)
 
 

@@ -70,7 +70,7 @@ def open_site_page(browser: Browser, path: Path, **options: object) -> tuple[Pag
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_page_opens_without_an_error_or_another_host(
+def test_every_page_opens_without_errors_and_without_requests_to_other_hosts(
     browser: Browser, site: Path, axe: str, language: str
 ) -> None:
     pages = pages_of(site, language)

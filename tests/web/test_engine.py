@@ -196,7 +196,7 @@ QUICK_MODELS = ("pre-norm", "bahdanau, gru")
 @pytest.mark.parametrize(
     "name", [name if name in QUICK_MODELS else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
 )
-def test_explanations_effects_and_steps_are_those_of_python(name: str) -> None:
+def test_the_explanations_the_effects_and_the_steps_are_those_of_python(name: str) -> None:
     original = rounded_translator(translator(name), "float16")
     generator = random.Random(name)
     with EngineProcess(pack_model(translator(name), MODELS[name])) as engine:

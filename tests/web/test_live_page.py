@@ -289,7 +289,7 @@ def test_a_live_page_shows_the_steps_of_any_cell(open_page: OpenPage, live: str)
     expect(page.locator("article li.chosen").first).to_contain_text(token)
 
 
-def test_mask_scaling_positions_and_learning_rate_are_shown_with_the_steps(
+def test_the_mask_the_scaling_the_positions_and_the_learning_rate_are_shown_with_the_steps(
     open_page: OpenPage, live: str
 ) -> None:
     page = open_page(live + "#panel=steps")
@@ -652,7 +652,7 @@ def test_an_empty_sentence_shows_nothing_and_a_long_one_is_cut(open_page: OpenPa
     expect(page.get_by_role("alert")).to_contain_text("cut off at its end: 100")
 
 
-def test_score_candidates_and_effect_belong_to_the_selected_hypothesis(
+def test_the_score_the_candidates_and_the_effect_belong_to_the_selected_hypothesis(
     open_page: OpenPage, live: str
 ) -> None:
     page = open_page(live + "#sentence=I+go+home.")

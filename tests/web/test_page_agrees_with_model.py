@@ -38,7 +38,7 @@ def test_the_translation_of_several_sentences_equals_that_of_translate(
 def test_the_page_says_which_tokens_a_pin_changes_and_which_tokens_the_score_sums(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """The pin here changes only one token of a word. With a pin, the score sums only the tokens after it."""
+    """The pin changes only one token of a word. With a pin, the score sums only tokens from its step on."""
     plain = explain(translator, SENTENCE)
     page = open_page(f"{address}#sentence={quote(SENTENCE)}")
     wait_for_responses(page)

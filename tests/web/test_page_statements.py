@@ -49,7 +49,7 @@ def compared_texts(page: Page) -> list[str]:
     return page.locator("#panel .maps .text").all_inner_texts()
 
 
-def test_an_expected_translation_is_not_compared_with_a_changed_model(
+def test_the_comparison_with_an_expected_translation_is_hidden_when_the_model_is_changed(
     open_page: OpenPage, address: str
 ) -> None:
     page = open_view(open_page, address, panel="attention", sentence=SENTENCE)
@@ -209,7 +209,9 @@ def read_table(content: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(lines))
 
 
-def test_curves_sentences_and_measured_heads_of_a_run_are_all_saved(open_page: OpenPage, live: str) -> None:
+def test_the_curves_the_sentences_and_the_measured_heads_of_a_run_are_saved(
+    open_page: OpenPage, live: str
+) -> None:
     page = open_view(open_page, live, panel="run")
     assert "learning_rate" in read_table(save_file(page, "CSV"))[0]
     page.get_by_test_id("sentences").get_by_role("button", name="Score sentences").click()

@@ -97,6 +97,7 @@ def test_a_picture_that_is_chosen_on_a_live_page_gets_a_caption_and_a_class(
         expect(page.get_by_test_id("class")).to_have_text(
             picture_classifier().classify([str(picture)])[0].name
         )
+        expect(page.locator("#map-part .effect")).to_contain_text("was not measured")
         assert "data:image" not in page.url
         page.locator("#tab-compare").click()
         expect(page.locator("main .pictures")).to_have_count(2)

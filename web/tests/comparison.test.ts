@@ -11,6 +11,8 @@ describe("a comparison", () => {
   it("subtracts maps of the same rows and columns", () => {
     expect(mapDifference(map(["a"], 0.25), map(["a"], 0.75))).toMatchObject({ values: Float32Array.of(0.5), quantity: "difference" });
     expect([mapDifference(map(["a"], 1), map(["b"], 1)), mapDifference(map(["a"], 1), null)]).toEqual([null, null]);
+    const [oneRow, twoRows] = [mapFrom(new Float32Array(2), ["a"], ["0", "b"]), mapFrom(new Float32Array(2), ["a", "0"], ["b"])];
+    expect(mapDifference(oneRow, twoRows)).toBeNull();
   });
 
   it("gives the reason if two maps cannot be subtracted", () => {

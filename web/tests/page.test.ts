@@ -205,6 +205,7 @@ describe("texts", () => {
     expect(localise(long, LANGUAGES.ko)).toContain("1,024개인데 이 모델은 256개까지");
     expect(localise('The attention "cross" of this sentence has no layer 7: there are 2, counted from 0.', LANGUAGES.ko)).toContain("레이어 7번이 없습니다");
     expect(localise("Not a valid request: sentence: String should have at most 1000 characters.", LANGUAGES.ko)).toBe("글이 너무 깁니다. 한 번에 1000자까지 읽습니다.");
+    expect(localise("A sentence has at most 1000 characters.", LANGUAGES.ko)).toBe("글이 너무 깁니다. 한 번에 1000자까지 읽습니다."); // from the engine
     expect(localise("another", LANGUAGES.ko)).toBe("another");
   });
 
@@ -242,10 +243,10 @@ describe("layout", () => {
   it("has rows that are high enough for their labels, even for a long sentence", () => {
     const map = (rows: number, columns: number) => mapFrom(new Float32Array(rows * columns), Array(rows).fill("word"), Array(columns).fill("word"));
     const long = computeLayout(map(11, 57), 600);
-    expect(long.cell).toBeLessThan(12);
-    expect([long.row, long.rowFont]).toEqual([LABEL_HEIGHT, FONT_SIZE]);
+    expect(long.cellWidth).toBeLessThan(12);
+    expect([long.rowHeight, long.rowFont]).toEqual([LABEL_HEIGHT, FONT_SIZE]);
     const square = computeLayout(map(5, 5), 600);
-    expect(square.row).toBe(square.cell);
+    expect(square.rowHeight).toBe(square.cellWidth);
     expect(computeLayout(map(200, 200), 600).height).toBeLessThan(1200);
     const { font, rowFont } = computeLayout(map(200, 200), 600);
     expect([font, rowFont]).toEqual([MIN_FONT_SIZE, MIN_FONT_SIZE]);

@@ -26,7 +26,7 @@ describe("the story", () => {
     expect(STORY.ko.steps.map(({ act }) => !!act)).toEqual(STORY.en.steps.map(({ act }) => !!act));
   });
 
-  it("marks a step that asks for an action as done only after the action", () => {
+  it("marks a step with a task as done only after the reader has done the task", () => {
     const beforeAndAfter = (step: number, overrides: Partial<Scene>) => [IS_DONE[step](scene()), IS_DONE[step](scene(overrides))];
     expect(beforeAndAfter(2, { pointedWords: { source: [0], target: [] } })).toEqual([false, true]);
     expect(beforeAndAfter(3, { changes: [silence(1)] })).toEqual([false, true]);

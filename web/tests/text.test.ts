@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 import { splitLine } from "../src/engine/long_lines";
 import type { StoredTokenizer } from "../src/engine/model_file";
@@ -7,7 +7,7 @@ import { replaceParts, textSpans, type Sentences } from "../src/engine/sentences
 import { Tokenizer } from "../src/engine/tokenizer";
 import { alignedOffsets, splitWords } from "../src/engine/words";
 import { diffWords } from "../src/lib/diff";
-import { normaliseSentence, wholeTranslation } from "../src/lib/texts";
+import { copyText, normaliseSentence, wholeTranslation } from "../src/lib/texts";
 
 describe("normalisation", () => {
   it("composes Hangul and replaces lone surrogates", () => {
@@ -186,4 +186,10 @@ describe("the whole text", () => {
 it("a sentence of invisible characters is empty", () => {
   expect(["\u200b", " \u200d\u2060\ufeff\u00ad ", "\u3164\ufe0f", ""].map(normaliseSentence)).toEqual(["", "", "", ""]);
   expect([" a\t\nb ", "👩\u200d👧", "."].map(normaliseSentence)).toEqual(["a b", "👩\u200d👧", "."]);
+});
+
+it("copying rejects if the browser has no clipboard, so that the page can say so", async () => {
+  vi.stubGlobal("navigator", {});
+  await expect(copyText("a")).rejects.toThrow(TypeError);
+  vi.unstubAllGlobals();
 });

@@ -1,6 +1,6 @@
-/** Tests of the translation page: offsets, addresses, arrow keys, events, links between words, history and draft. */
+/** Tests of the translation page: offsets, addresses, texts, arrow keys, events, links between words, history and draft. */
 
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
 import { indexAfterArrowKey } from "../src/translate/dom";
 import { Choices, MAX_CHOICES, readDraft, tagsOf, writeDraft } from "../src/translate/draft";
@@ -41,6 +41,15 @@ describe("addresses", () => {
 
 test("a probability between 0 and 1 is never rounded to 0% or 100%", () => {
   expect([0, 0.004, 0.81, 0.996, 1].map(percent)).toEqual(["0%", "< 1%", "81%", "> 99%", "100%"]);
+});
+
+test("a text contains its values unchanged, even if they have dollar signs", async () => {
+  const dataset = { strings: '{"en":{"linked":"aligned with {words}"}}', errors: '{"en":{"too slow":"Error: {message}"}}' };
+  vi.stubGlobal("document", { body: { dataset }, documentElement: { lang: "en" }, cookie: "" });
+  const { localiseError, string } = await import("../src/translate/settings");
+  expect(string("linked", { words: "$$, $&, $'" })).toBe("aligned with $$, $&, $'");
+  expect(localiseError("too slow: $&", 500)).toBe("Error: too slow: $&");
+  vi.unstubAllGlobals();
 });
 
 test("arrow keys move through a list in a circle, and enter it at the first or the last element", () => {
@@ -120,7 +129,7 @@ describe("the history", () => {
     expect(addEntry([entry("a")], entry("dog"))).toEqual([entry("dog"), entry("a")]);
     expect(addEntry([entry("d")], entry("dog"))).toEqual([entry("dog")]);
   });
-  test("is stored only if it was switched on", () => {
+  test("is null while it is switched off, and has no malformed entries", () => {
     const stored = storage();
     expect(readHistory(stored)).toBeNull();
     writeHistory(stored, [entry("a")]);
@@ -145,7 +154,7 @@ describe("the history", () => {
     const entries = addEntry([entry("I go.")], { ...entry("I go."), target: "de" });
     expect(entries.map(({ target }) => target)).toEqual(["de", "ko"]);
   });
-  test("removes the oldest entries if the limit of characters is reached, and does not store longer texts", () => {
+  test("removes the oldest entries above the limit of characters, and does not add an entry that alone is above the limit", () => {
     // The helper `entry` uses its text twice: as the text and as the result.
     const [first, second, third] = ["a", "b", "c"].map((letter) => entry(letter.repeat(MAX_CHARACTERS / 5)));
     expect(addEntry([second, first], third)).toEqual([third, second]);

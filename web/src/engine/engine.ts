@@ -1,4 +1,4 @@
-/** Runs a model in the browser. The engine answers the requests that explain a sentence in the same way as the server of a live page,
+/** Runs a model in the browser. If a request explains a sentence, the engine gives the same answer as the server of a live page,
  * src/jumok/server/viewer/service.py. Only the engine has the operation "translate". */
 
 import { Explainer, type ComputedExplanation, type ExplainRequest, type Progress } from "./explain";

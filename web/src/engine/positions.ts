@@ -98,8 +98,8 @@ export function alibiSlopes(heads: number): number[] {
   return [...slopes, ...remaining];
 }
 
-/** The bucket of a distance, as in T5. Each small distance has its own bucket. Larger distances share buckets, whose number grows with the
- * logarithm of the distance. From `maxDistance` on, all distances have the last bucket. */
+/** The bucket of a distance, as in T5. Each small distance has its own bucket. Larger distances share buckets: the index of the bucket grows
+ * with the logarithm of the distance. From `maxDistance` on, all distances have the last bucket. */
 export function relativeBucket(distance: number, buckets: number, maxDistance: number, bidirectional: boolean): number {
   const first = bidirectional && distance > 0 ? buckets / 2 : 0;
   const count = bidirectional ? buckets / 2 : buckets;

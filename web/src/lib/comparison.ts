@@ -6,8 +6,7 @@ import type { AttentionMap } from "./maps";
 /** The second map minus the first map; null if a map is missing or the labels differ. */
 export function mapDifference(first: AttentionMap | null, second: AttentionMap | null): AttentionMap | null {
   if (!first || !second) return null;
-  /** All labels as one text; the 0 separates row labels from column labels. */
-  const labels = ({ rowLabels, columnLabels }: AttentionMap) => [...rowLabels, 0, ...columnLabels].join("\n");
+  const labels = ({ rowLabels, columnLabels }: AttentionMap) => JSON.stringify([rowLabels, columnLabels]);
   if (labels(first) !== labels(second)) return null;
   return { ...first, values: first.values.map((value, i) => second.values[i] - value), quantity: "difference" };
 }

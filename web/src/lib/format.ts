@@ -15,7 +15,7 @@ export interface Packed {
   shape: number[];
   /** "causal" if only the weights of keys that are not after the query are stored. The other weights are 0. */
   layout: "full" | "causal";
-  /** The weight of the code 255. */
+  /** The weight that the byte 255 in `codes` stands for. */
   scale: number;
   /** One byte per weight, in base64. */
   codes: string;
@@ -227,10 +227,12 @@ export interface HeadProfile {
   bleu_without: number;
   /** How many translations change without the head. */
   changed: number;
-  /** The sentences whose translations lose most log-probability without the head. */
+  /** The sentences whose reference translations (`target`) lose most log-probability without the head. `with_head` and `without_head` are
+   * translations of the model. */
   strongest: { source: string; target: string; effect: number; with_head: string; without_head: string }[];
 }
 
+/** The scores of a sentence of a run's validation set. src/jumok/analysis/sentence_scores.py describes the fields. */
 export interface SentenceScore {
   source: string;
   reference: string;
@@ -312,7 +314,7 @@ function bytes(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-/** The same number as in src/jumok/analysis/packing.py and engine/packing.ts. */
+/** How many steps of the byte in `fine` make one step of the byte in `codes`, as in src/jumok/analysis/packing.py and engine/packing.ts. */
 const FINE_STEPS = 254;
 const unpacked = new WeakMap<Packed, Float32Array>();
 

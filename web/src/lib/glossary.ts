@@ -131,7 +131,7 @@ export const GLOSSARY = {
     page: "explain/luong.md",
   },
   general: {
-    en: { term: "Score", text: "How well a key fits a query: the scalar product of the query and the key after a matrix (Luong et al. 2015)." },
+    en: { term: "Score", text: "How well a key fits a query: the scalar product of the query and W · key, where W is a matrix (Luong et al. 2015)." },
     ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 키에 행렬을 곱한 다음 쿼리와 내적한 값입니다(Luong et al. 2015)." },
     page: "explain/luong.md",
   },

@@ -4,11 +4,11 @@ import { css, differenceColour, natsColour, textColour, weightColour, type Theme
 import { formatCell, type AttentionMap } from "./maps";
 import { escape } from "./save";
 
+/** The layout of a map, in pixels. */
 export interface Layout {
-  /** The width of a cell. */
-  cell: number;
+  cellWidth: number;
   /** The height of a cell. In maps of long sentences, cells are higher than wide, so that the labels of rows are readable. */
-  row: number;
+  rowHeight: number;
   /** The x coordinate of the first cell. The labels of rows are to its left. */
   left: number;
   /** The y coordinate of the first cell. The labels of columns are above it. */
@@ -40,11 +40,11 @@ const STROKE_COLOURS = { light: "#b4bcc6", dark: "#59636f" };
 export const FONT_SIZE = 13;
 /** The smallest font size of labels. If cells are too small for it, some labels are left out. */
 export const MIN_FONT_SIZE = 9;
-/** The distance between a label and the cells. */
+/** The distance between a label and the cells, in pixels. */
 const GAP = 8;
-/** The largest length of a label. Longer labels are cut off. */
+/** The largest length of a label, in pixels. Longer labels are cut off. */
 const MAX_LABEL = 150;
-/** Below this available width, a screen is narrow. */
+/** Below this available width in pixels, a screen is narrow. */
 const NARROW = 480;
 /** The sine and cosine of the angle of slanted labels. */
 const SLANT = Math.SQRT1_2;
@@ -73,30 +73,30 @@ function truncate(text: string, maxEms: number): string {
   return `${start}…`;
 }
 
-/** The layout of a map in pixels. `maxCellWidth` is the largest width of a cell. `otherLabels` are the row labels of a second map whose columns
- * should be aligned with this map. */
+/** Compute the layout of a map. `otherLabels` are the row labels of a second map whose columns should be aligned with this map. */
 export function computeLayout(map: AttentionMap, availableWidth: number, maxCellWidth = 46, otherLabels: string[] = []): Layout {
   const maxWidth = (labels: string[]) => Math.max(1, ...labels.map(widthInEms));
   const left = Math.min(MAX_LABEL, maxWidth([...map.rowLabels, ...otherLabels]) * FONT_SIZE) + GAP + 4;
-  const minCell = availableWidth < NARROW ? 10 : 4; // on a narrow screen the map scrolls
+  const minCellWidth = availableWidth < NARROW ? 10 : 4; // on a narrow screen the map scrolls
   const room = availableWidth - left - 2;
-  const within = (cell: number) => Math.max(minCell, Math.min(maxCellWidth, cell));
+  const within = (width: number) => Math.max(minCellWidth, Math.min(maxCellWidth, width));
   /** How far the label of the last column, if slanted, reaches beyond the middle of this column. */
   const reach = (Math.min(MAX_LABEL, widthInEms(map.columnLabels.at(-1) ?? "") * FONT_SIZE) + FONT_SIZE / 2) * SLANT;
   /** The width of a cell if no label is slanted. */
   const upright = within(room / Math.max(1, map.columns));
   const isSlanted = upright >= MIN_SLANTED * FONT_SIZE && maxWidth(map.columnLabels) * FONT_SIZE > upright - 4;
-  const cell = isSlanted ? Math.min(upright, within((room - reach) / Math.max(0.5, map.columns - 0.5))) : upright;
-  const size = Math.max(MIN_FONT_SIZE, Math.min(FONT_SIZE, cell * 0.95));
+  const cellWidth = isSlanted ? Math.min(upright, within((room - reach) / Math.max(0.5, map.columns - 0.5))) : upright;
+  const size = Math.max(MIN_FONT_SIZE, Math.min(FONT_SIZE, cellWidth * 0.95));
   const labelWidth = maxWidth(map.columnLabels) * size;
   // Slanted labels are easier to read than vertical labels, above all in Hangul, but need more room.
-  const rotation = labelWidth <= cell - 4 ? 0 : cell >= MIN_SLANTED * size ? -45 : -90;
+  const rotation = labelWidth <= cellWidth - 4 ? 0 : cellWidth >= MIN_SLANTED * size ? -45 : -90;
   const visible = Math.min(MAX_LABEL, labelWidth);
   const top = (rotation === 0 ? size : rotation === -90 ? visible : (visible + size) * SLANT) + GAP + 4;
-  const overhang = rotation === -45 ? Math.max(0, reach - cell / 2) : 0;
-  const row = Math.max(cell, Math.min(LABEL_HEIGHT, MAX_ROWS_HEIGHT / Math.max(1, map.rows)));
-  const rowFont = Math.max(MIN_FONT_SIZE, Math.min(FONT_SIZE, row * 0.95));
-  return { cell, row, left, top, width: left + cell * map.columns + overhang + 2, height: top + row * map.rows + 2, rotation, font: size, rowFont };
+  const overhang = rotation === -45 ? Math.max(0, reach - cellWidth / 2) : 0;
+  const rowHeight = Math.max(cellWidth, Math.min(LABEL_HEIGHT, MAX_ROWS_HEIGHT / Math.max(1, map.rows)));
+  const rowFont = Math.max(MIN_FONT_SIZE, Math.min(FONT_SIZE, rowHeight * 0.95));
+  const [width, height] = [left + cellWidth * map.columns + overhang + 2, top + rowHeight * map.rows + 2];
+  return { cellWidth, rowHeight, left, top, width, height, rotation, font: size, rowFont };
 }
 
 export function cellColour(map: AttentionMap, index: number, style: Style): number {
@@ -106,20 +106,20 @@ export function cellColour(map: AttentionMap, index: number, style: Style): numb
 }
 
 /** The smallest n such that labels do not overlap if only every n-th label is drawn. */
-function labelStride(font: number, cell: number): number {
-  return Math.max(1, Math.ceil((font * 1.05) / cell));
+function labelStride(font: number, cellSize: number): number {
+  return Math.max(1, Math.ceil((font * 1.05) / cellSize));
 }
 
 /** The labels of a map with their positions and rotations. */
 function* labelPositions(map: AttentionMap, layout: Layout) {
-  const { cell, row: height, left, top, font, rowFont, rotation } = layout;
-  for (let row = 0; row < map.rows; row += labelStride(rowFont, height))
-    yield { text: truncate(map.rowLabels[row], (left - GAP) / rowFont), x: left - GAP, y: top + (row + 0.5) * height, rotation: 0, anchor: "end" as const, font: rowFont };
-  for (let column = 0; column < map.columns; column += labelStride(font, cell))
+  const { cellWidth, rowHeight, left, top, font, rowFont, rotation } = layout;
+  for (let row = 0; row < map.rows; row += labelStride(rowFont, rowHeight))
+    yield { text: truncate(map.rowLabels[row], (left - GAP) / rowFont), x: left - GAP, y: top + (row + 0.5) * rowHeight, rotation: 0, anchor: "end" as const, font: rowFont };
+  for (let column = 0; column < map.columns; column += labelStride(font, cellWidth))
     yield {
       font,
-      text: truncate(map.columnLabels[column], rotation ? MAX_LABEL / font : cell / font + 0.3),
-      x: left + (column + 0.5) * cell,
+      text: truncate(map.columnLabels[column], rotation ? MAX_LABEL / font : cellWidth / font + 0.3),
+      x: left + (column + 0.5) * cellWidth,
       y: top - GAP,
       rotation,
       anchor: rotation ? ("start" as const) : ("middle" as const),
@@ -132,7 +132,7 @@ const MIN_CELL_WITH_NUMBER = 34;
 const MIN_CELL_WITH_GAP = 12;
 
 function hasNumbers(layout: Layout): boolean {
-  return layout.cell >= MIN_CELL_WITH_NUMBER;
+  return layout.cellWidth >= MIN_CELL_WITH_NUMBER;
 }
 
 /** A number as text that is short enough for a cell. */
@@ -147,7 +147,7 @@ export function drawMap(canvas: HTMLCanvasElement, map: AttentionMap, layout: La
   canvas.height = Math.ceil(layout.height * pixelRatio);
   const context = canvas.getContext("2d")!;
   context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
-  const { cell, row, left, top } = layout;
+  const { cellWidth, rowHeight, left, top } = layout;
   drawCells(context, map, layout, style);
   context.textBaseline = "middle";
   context.fillStyle = TEXT_COLOURS[style.theme];
@@ -161,30 +161,30 @@ export function drawMap(canvas: HTMLCanvasElement, map: AttentionMap, layout: La
     context.restore();
   }
   if (!hasNumbers(layout)) return;
-  context.font = `${Math.min(12, cell * 0.3)}px ${FONTS}`;
+  context.font = `${Math.min(12, cellWidth * 0.3)}px ${FONTS}`;
   context.textAlign = "center";
   for (let i = 0; i < map.values.length; i++) {
     if (map.empty?.[i] || Math.abs(map.values[i]) < MIN_WRITTEN) continue;
     context.fillStyle = textColour(cellColour(map, i, style));
-    context.fillText(shortNumber(map, map.values[i]), left + ((i % map.columns) + 0.5) * cell, top + (Math.floor(i / map.columns) + 0.5) * row);
+    context.fillText(shortNumber(map, map.values[i]), left + ((i % map.columns) + 0.5) * cellWidth, top + (Math.floor(i / map.columns) + 0.5) * rowHeight);
   }
 }
 
-function drawCells(context: CanvasRenderingContext2D, map: AttentionMap, { cell, row, left, top }: Layout, style: Style): void {
+function drawCells(context: CanvasRenderingContext2D, map: AttentionMap, { cellWidth, rowHeight, left, top }: Layout, style: Style): void {
   if (!map.values.length) return;
-  if (cell >= MIN_CELL_WITH_GAP) {
+  if (cellWidth >= MIN_CELL_WITH_GAP) {
     context.strokeStyle = STROKE_COLOURS[style.theme];
     for (let i = 0; i < map.values.length; i++) {
-      const [x, y] = [left + (i % map.columns) * cell, top + Math.floor(i / map.columns) * row];
+      const [x, y] = [left + (i % map.columns) * cellWidth, top + Math.floor(i / map.columns) * rowHeight];
       context.beginPath();
       if (map.empty?.[i]) {
-        context.moveTo(x + cell * 0.35, y + row * 0.65);
-        context.lineTo(x + cell * 0.65, y + row * 0.35);
+        context.moveTo(x + cellWidth * 0.35, y + rowHeight * 0.65);
+        context.lineTo(x + cellWidth * 0.65, y + rowHeight * 0.35);
         context.stroke();
         continue;
       }
       context.fillStyle = css(cellColour(map, i, style));
-      context.roundRect(x + 0.5, y + 0.5, cell - 1, row - 1, Math.min(3, cell / 8));
+      context.roundRect(x + 0.5, y + 0.5, cellWidth - 1, rowHeight - 1, Math.min(3, cellWidth / 8));
       context.fill();
     }
     return;
@@ -192,7 +192,7 @@ function drawCells(context: CanvasRenderingContext2D, map: AttentionMap, { cell,
   const image = document.createElement("canvas");
   drawPixels(image, map, style);
   context.imageSmoothingEnabled = false;
-  context.drawImage(image, left, top, cell * map.columns, row * map.rows);
+  context.drawImage(image, left, top, cellWidth * map.columns, rowHeight * map.rows);
 }
 
 /** Draw one pixel per cell. CSS or the caller enlarges the canvas. */
@@ -208,7 +208,7 @@ export function drawPixels(canvas: HTMLCanvasElement, map: Pick<AttentionMap, "r
 
 /** A drawing like that of `drawMap`, as SVG. Every cell that has a number also has a tooltip with it. */
 export function mapSvg(map: AttentionMap, layout: Layout, style: Style): string {
-  const { cell, row: rowHeight, left, top, width, height } = layout;
+  const { cellWidth, rowHeight, left, top, width, height } = layout;
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family='${FONTS}'>`,
     `<rect width="100%" height="100%" fill="${BACKGROUNDS[style.theme]}"/>`,
@@ -218,18 +218,18 @@ export function mapSvg(map: AttentionMap, layout: Layout, style: Style): string 
     const column = i % map.columns;
     const colour = cellColour(map, i, style);
     const value = map.values[i];
-    const [x, y] = [left + column * cell, top + row * rowHeight];
+    const [x, y] = [left + column * cellWidth, top + row * rowHeight];
     if (map.empty?.[i]) {
-      parts.push(`<path d="M ${(x + cell * 0.35).toFixed(2)} ${(y + rowHeight * 0.65).toFixed(2)} L ${(x + cell * 0.65).toFixed(2)} ${(y + rowHeight * 0.35).toFixed(2)}" stroke="${STROKE_COLOURS[style.theme]}"/>`);
+      parts.push(`<path d="M ${(x + cellWidth * 0.35).toFixed(2)} ${(y + rowHeight * 0.65).toFixed(2)} L ${(x + cellWidth * 0.65).toFixed(2)} ${(y + rowHeight * 0.35).toFixed(2)}" stroke="${STROKE_COLOURS[style.theme]}"/>`);
       continue;
     }
     parts.push(
-      `<rect x="${x.toFixed(2)}" y="${y.toFixed(2)}" width="${(cell - 0.5).toFixed(2)}" height="${(rowHeight - 0.5).toFixed(2)}" fill="${css(colour)}">` +
+      `<rect x="${x.toFixed(2)}" y="${y.toFixed(2)}" width="${(cellWidth - 0.5).toFixed(2)}" height="${(rowHeight - 0.5).toFixed(2)}" fill="${css(colour)}">` +
         `<title>${escape(`${map.rowLabels[row]} → ${map.columnLabels[column]}: ${formatCell(map, i)}`)}</title></rect>`,
     );
     if (hasNumbers(layout) && Math.abs(value) >= MIN_WRITTEN)
       parts.push(
-        `<text x="${x + cell / 2}" y="${y + rowHeight / 2}" font-size="${Math.min(12, cell * 0.3)}" fill="${textColour(colour)}" text-anchor="middle" dominant-baseline="central">${shortNumber(map, value)}</text>`,
+        `<text x="${x + cellWidth / 2}" y="${y + rowHeight / 2}" font-size="${Math.min(12, cellWidth * 0.3)}" fill="${textColour(colour)}" text-anchor="middle" dominant-baseline="central">${shortNumber(map, value)}</text>`,
       );
   }
   for (const { text, x, y, rotation, anchor, font } of labelPositions(map, layout))

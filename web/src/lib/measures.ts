@@ -11,7 +11,7 @@ export const MEASURES: Measure[] = ["weight", "norm", "gradient", "erasure"];
 const MIN_CHANGE = 0.01;
 
 /** Whether a measure is computed on the whole model, so that it is the same for all heads. */
-export function isHeadless(measure: Measure): boolean {
+export function isOfWholeModel(measure: Measure): boolean {
   return measure === "gradient" || measure === "erasure";
 }
 

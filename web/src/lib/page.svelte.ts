@@ -6,7 +6,7 @@ import { independentOfSentence, numGiven, parseChanges, type Change, type Edge }
 import type { Theme } from "./colour";
 import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type CheckpointExplanation, type Measures, type LiveModel, type NextTokens, type PageData, type Site, type StoredRun, type StatisticName } from "./format";
 import { combinations, selectedHeads, sites, type Choice, type Combination, type Side } from "./maps";
-import { isHeadless, MEASURES, type Measure } from "./measures";
+import { isOfWholeModel, MEASURES, type Measure } from "./measures";
 import { PICTURE_LANGUAGES } from "./pictureStrings";
 import { recall } from "./preferences";
 import { localise } from "./problems";
@@ -136,6 +136,9 @@ class Page {
   /** The run that is stored in a saved page. */
   storedRun: StoredRun | null = null;
 
+  /** The latest answer whose effects of silencing heads could not be measured, for example because it is the class of a picture. */
+  #answerWithoutEffects = $state.raw<Explanation>();
+
   /** The request of each explanation that a live page has received. */
   #requests = new WeakMap<Explanation, ExplainRequest>();
 
@@ -157,7 +160,7 @@ class Page {
   /** Whether the answer belongs to the current text, model, changes and settings. */
   isUpToDate = $derived(this.#isUpToDate());
 
-  /** The measures that were fetched last, and the request of the explanation to which they belong. */
+  /** The measures that were fetched last, or null if they could not be fetched, and the request of the explanation to which they belong. */
   #fetchedMeasures = $state.raw<{ key: string; measures: Measures | null }>({ key: "", measures: null });
   /** The measures of the current explanation. Null while they are computed, or if a stored page lacks them. */
   measures = $derived<Measures | null>(this.#currentMeasures());
@@ -257,7 +260,7 @@ class Page {
   /** Describes the attention that is shown: the site, the heads and the measure. */
   describe(explanation: Explanation, measure: Measure = "weight", difference = false): string {
     const choice = this.choiceFor(explanation);
-    const heads = isHeadless(measure) && !difference ? [] : [this.describeHeads(explanation, choice)];
+    const heads = isOfWholeModel(measure) && !difference ? [] : [this.describeHeads(explanation, choice)];
     return [this.text.siteLong[choice.site], ...heads, this.describeMeasure(measure, difference)].join(" · ");
   }
 
@@ -265,7 +268,7 @@ class Page {
   describeMeasure(measure: Measure, difference: boolean): string {
     const text = ANALYSIS_TEXT[this.language];
     if (difference && measure !== "weight") return `${text.measures[measure]} − ${text.measures.weight}`;
-    return isHeadless(measure) ? `${text.measures[measure]} (${text.nats})` : text.measures[measure];
+    return isOfWholeModel(measure) ? `${text.measures[measure]} (${text.nats})` : text.measures[measure];
   }
 
   isAvailable(panel: Panel): boolean {
@@ -400,11 +403,19 @@ class Page {
   /** Add the effects of silencing heads to the answer. They take longer than the translation, so they are requested separately. */
   async #addEffects(signal: AbortSignal, answer: Explanation, request: ExplainRequest): Promise<void> {
     const isClassifier = !answer.attention.cross && answer.picture;
-    if (isClassifier) return;
-    const answerWithEffects = await withEffects(answer, request, signal).catch(() => null);
-    if (!answerWithEffects || signal.aborted) return;
+    const answerWithEffects = isClassifier ? null : await withEffects(answer, request, signal).catch(() => null);
+    if (signal.aborted) return;
+    if (!answerWithEffects) {
+      this.#answerWithoutEffects = answer;
+      return;
+    }
     this.#requests.set(answerWithEffects, request);
     this.answer = answerWithEffects;
+  }
+
+  /** Whether the effects of silencing heads, if the explanation lacks them, are still being measured or will be measured. */
+  willHaveEffects(explanation: Explanation): boolean {
+    return this.live && explanation !== this.#answerWithoutEffects;
   }
 
   /** The steps of a cell; null if a stored page lacks them. */
@@ -443,6 +454,12 @@ class Page {
     return this.#fetchedMeasures.key === this.#requestKey(explanation) ? this.#fetchedMeasures.measures : null;
   }
 
+  /** Whether the measures of the current explanation are missing, but are being fetched or will be fetched. */
+  willHaveMeasures(): boolean {
+    const explanation = this.explanation;
+    return this.live && !!explanation && !explanation.measures && this.#fetchedMeasures.key !== this.#requestKey(explanation);
+  }
+
   /** Fetch the measures of the current explanation if they are needed and missing. Call this method in an effect of Svelte. */
   fetchMeasures(): void {
     const explanation = this.explanation;
@@ -450,7 +467,10 @@ class Page {
     const key = this.#requestKey(explanation);
     this.measuresOf(explanation).then(
       (measures) => (this.#fetchedMeasures = { key, measures }),
-      (error: unknown) => this.explanation === explanation && (this.problem = this.errorMessage(error)),
+      (error: unknown) => {
+        if (this.explanation !== explanation) return;
+        [this.#fetchedMeasures, this.problem] = [{ key, measures: null }, this.errorMessage(error)];
+      },
     );
   }
 
@@ -506,9 +526,10 @@ class Page {
     void this.requestExplanation();
   }
 
-  selectModel(index: number): void {
-    if (index === this.modelIndex) return;
-    Object.assign(this, { modelIndex: index, changes: [], prefix: [], past: [], future: [], edge: null });
+  selectModel(modelIndex: number): void {
+    if (modelIndex === this.modelIndex) return;
+    // Another model may divide the text into other parts, so its first part is explained.
+    Object.assign(this, { modelIndex, index: 0, changes: [], prefix: [], past: [], future: [], edge: null });
     if (this.live) void this.requestExplanation();
   }
 
@@ -544,8 +565,8 @@ class Page {
     this.#gesture = null;
     this.#hasMoved = false;
     this.changes = before.changes;
-    if (keep) this.apply(after);
-    else if (!this.#isUpToDate() || this.busy) void this.requestExplanation();
+    if (this.#isCurrent({ changes: after, prefix: this.prefix })) void this.requestExplanation(); // the last answer has no effects of heads
+    else this.apply(after);
   }
 
   /** Request an explanation of the latest state, one request at a time. A move changes the state faster than a model translates, so states

@@ -10,7 +10,7 @@ const PATTERNS: [RegExp, keyof Strings["problems"]][] = [
   [/would have (?<has>[\d,]+) attention weights; at most (?<most>[\d,]+)/, "tooManyWeights"],
   [/of this sentence has no (?<axis>layer|head|query|key) (?<index>\d+): there are (?<count>\d+)/, "noSuchPlace"],
   [/is causal: query/, "causal"],
-  [/String should have at most (?<most>[\d,]+) characters/, "tooManyCharacters"],
+  [/(String should have|A sentence has) at most (?<most>[\d,]+) characters/, "tooManyCharacters"],
 ];
 
 export function localise(message: string, text: Strings): string {

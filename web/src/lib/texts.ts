@@ -1,4 +1,4 @@
-/** Normalises the text that is translated, and composes the translation that is copied. */
+/** Normalises the text that is translated, and composes and copies the translation. */
 
 import type { Explanation } from "./format";
 
@@ -21,4 +21,10 @@ export function wholeTranslation({ whole_text: whole, target }: Pick<Explanation
     if (i === index) return text.slice(0, start) + target.text + text.slice(end);
   }
   return text;
+}
+
+/** Copy a text to the clipboard. The promise is rejected if the browser does not allow copying. If another machine has sent the page without
+ * TLS, `navigator.clipboard` is missing, and the promise is rejected, too. */
+export async function copyText(text: string): Promise<void> {
+  await navigator.clipboard.writeText(text);
 }

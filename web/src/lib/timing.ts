@@ -1,4 +1,5 @@
-/** Measures response times of the page, as performance entries of the browser named `jumok:hover` and `jumok:change`. */
+/** Measures response times of the page. The performance entries of the browser with the names `jumok:hover` and `jumok:change` contain
+ * them. */
 
 let current: { action: string; start: number } | null = null;
 

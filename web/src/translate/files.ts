@@ -98,7 +98,7 @@ export class Files {
   }
 
   /** Fetch the translated file, and offer it as a download with this name. The file is fetched at once, because the server deletes it after
-   * a while and does not know its name. */
+   * a while. A link to the server is not enough, because the server would call every file "translated". */
   async #offerDownload(name: string, answer: TranslatedFile, signal: AbortSignal): Promise<void> {
     const response = await checkAnswer(await fetch(new URL(answer.translatedFileUrl).pathname, { signal }));
     URL.revokeObjectURL(this.#download.href);

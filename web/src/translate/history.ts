@@ -37,8 +37,8 @@ export function writeHistory(storage: Store, entries: Entry[] | null): void {
   else storage.removeItem(NAME);
 }
 
-/** The entries with a new entry, the newest first. The new entry replaces an entry with the same text and target language, and the newest
- * entry if it continues its text. The oldest entries are removed if there are more than `MAX_ENTRIES` entries or `MAX_CHARACTERS` characters.
+/** The entries with a new entry, the newest first. The new entry replaces an entry with the same text and target language. It also
+ * replaces the newest entry if it continues the text of that entry. The oldest entries are removed if there are more than `MAX_ENTRIES` entries or `MAX_CHARACTERS` characters.
  * A new entry that alone has more characters is not added. */
 export function addEntry(entries: Entry[], newEntry: Entry): Entry[] {
   const size = ({ text, result }: Entry) => text.length + result.length;

@@ -1,5 +1,6 @@
 /** The settings of the server, and the language and theme of the page. */
 
+import { fill } from "../lib/numbers";
 import { byId } from "./dom";
 import { local } from "./storage";
 
@@ -33,9 +34,8 @@ let theme = THEMES.includes(storedTheme) ? storedTheme : "system";
 const listeners: (() => void)[] = [];
 
 export function string(name: string, values: Record<string, string | number> = {}): string {
-  let text = strings[language][name] ?? name;
-  for (const [key, value] of Object.entries(values)) text = text.replace(`{${key}}`, typeof value === "number" ? formatNumber(value) : value);
-  return text;
+  const texts = Object.entries(values).map(([key, value]) => [key, typeof value === "number" ? formatNumber(value) : value]);
+  return fill(strings[language][name] ?? name, Object.fromEntries(texts));
 }
 
 export function formatNumber(value: number): string {
@@ -63,7 +63,7 @@ export function localiseError(message: string, status: number, seconds = 0): str
   const isStatus = (key: string) => /^\d+$/.test(key);
   const byMessage = Object.entries(translations).find(([key]) => !isStatus(key) && message.includes(key))?.[1];
   const template = byMessage ?? translations[status] ?? "{message}";
-  return template.replace("{message}", message).replace("{seconds}", String(seconds));
+  return fill(template, { message, seconds });
 }
 
 /** Call a function now, and again whenever the language changes. */
