@@ -284,6 +284,15 @@ def test_the_translated_file_declares_utf_8(name: str, text: str) -> None:
         assert shout(document) == text.format("UTF-8").replace("one", "ONE")
 
 
+def test_a_charset_outside_the_header_of_a_catalogue_stays() -> None:
+    header = '# A header\nmsgid ""\nmsgstr ""\n"Content-Type: text/plain; charset={}\\n"\n\n'
+    entries = (
+        'msgid "Content-Type: text/html; charset=latin1"\nmsgstr "Content-Type: text/html; charset=latin1"\n'
+    )
+    _, document = read_document("a.po", (header.format("latin1") + entries).encode())
+    assert shout(document) == header.format("UTF-8") + entries
+
+
 def test_html_files_keep_their_tags() -> None:
     _, document = read_document("a.htm", b"<h1>one</h1>\n<p>two <b>three</b></p>")
     assert shout(document) == "<h1>ONE</h1>\n<p>TWO <b>THREE</b></p>"
@@ -300,7 +309,7 @@ def test_html_files_keep_their_tags() -> None:
         ("a.po", 'msgid "%', "0", '"\nmsgstr ""\n'),
         ("a.html", "", "<meta ", ""),
         ("a.html", "<meta ", "charset=", ""),
-        ("a.po", "", '"Content-Type:', ""),
+        ("a.po", 'msgid ""\nmsgstr ""\n', '"Content-Type:', ""),
     ],
 )
 def test_hostile_files_cost_linear_time(name: str, begin: str, unit: str, end: str) -> None:

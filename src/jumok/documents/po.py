@@ -64,11 +64,19 @@ def _parse(text: str) -> CompositeTemplate:
     for entry in _split_entries(text.replace("\r\n", "\n")):
         untranslated = _read_untranslated(entry)
         if untranslated is None:
-            # Only the header declares a charset.
-            parts.append(declare_utf8(entry, r"(?:\"|\\n)Content-Type:[^\"\n]*?"))
+            parts.append(_declare_utf8_in_header(entry))
         else:
             parts.extend([untranslated, "\n" * entry.endswith("\n")])
     return CompositeTemplate(parts, line_end_of(text))
+
+
+def _declare_utf8_in_header(entry: str) -> str:
+    """Return the header with the charset UTF-8. Any other entry is returned unchanged.
+
+    A translated entry may contain a charset too: msgid "Content-Type: text/html; charset=latin1".
+    """
+    is_header = _HEADER.search(entry) is not None
+    return declare_utf8(entry, r"(?:\"|\\n)Content-Type:[^\"\n]*?") if is_header else entry
 
 
 def _split_entries(text: str) -> Iterator[str]:
