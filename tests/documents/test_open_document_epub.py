@@ -115,6 +115,13 @@ def test_the_language_is_declared(language: str, expected: list[str]) -> None:
     ElementTree.fromstring(styles)  # fails if an attribute occurs twice
 
 
+def test_the_language_is_declared_in_utf_16() -> None:
+    parts = parts_of(ODT_FILE)
+    styles = parts["styles.xml"].decode().replace("UTF-8", "UTF-16").encode("utf-16")
+    written = parts_of(shout(read_document("a.odt", make_zip(parts | {"styles.xml": styles}))[1], "de"))
+    assert 'fo:language="de"' in written["styles.xml"].decode("utf-16")
+
+
 @pytest.mark.parametrize(("suffix", "kind"), [("odt", "text"), ("odp", "presentation")])
 def test_alternative_texts_and_tooltips_of_open_document_are_translated(suffix: str, kind: str) -> None:
     svg = 'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"'
