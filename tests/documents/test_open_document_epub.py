@@ -225,3 +225,47 @@ def test_the_pages_and_contents_of_a_book_are_translated() -> None:
     assert b"<dc:title>BOOK A</dc:title><dc:language>ko</dc:language>" in written["OEBPS/book.opf"]
     assert b"<text>ONE CHAPTER</text>" in written["OEBPS/toc.ncx"]
     assert written["OEBPS/a.png"] == PICTURE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "spine", "expected"),
+    [
+        ("en", "ar", "<spine/>", '<spine page-progression-direction="rtl"/>'),
+        (
+            "en",
+            "ar",
+            '<spine toc="a" page-progression-direction="ltr"/>',
+            '<spine toc="a" page-progression-direction="rtl"/>',
+        ),
+        (
+            "ar",
+            "en",
+            '<spine page-progression-direction="rtl"/>',
+            '<spine page-progression-direction="ltr"/>',
+        ),
+        ("ar", "en", "<spine/>", "<spine/>"),
+        ("ar", "he", "<spine/>", '<spine page-progression-direction="rtl"/>'),
+        (
+            "ar",
+            "he",
+            '<spine page-progression-direction="rtl"/>',
+            '<spine page-progression-direction="rtl"/>',
+        ),
+        # Books in vertical Japanese also turn their pages from right to left, and their style stays.
+        (
+            "ja",
+            "ko",
+            '<spine page-progression-direction="rtl"/>',
+            '<spine page-progression-direction="rtl"/>',
+        ),
+    ],
+)
+def test_the_pages_of_a_book_turn_in_the_direction_of_the_new_language(
+    old: str, new: str, spine: str, expected: str
+) -> None:
+    parts = parts_of(BOOK)
+    package = parts["OEBPS/book.opf"].decode().replace(">en<", f">{old}<").replace("<spine/>", spine)
+    book = make_zip(parts | {"OEBPS/book.opf": package}, stored=("mimetype",))
+    written = parts_of(shout(read_document("a.epub", book)[1], new))["OEBPS/book.opf"].decode()
+    assert f"<dc:language>{new}</dc:language>" in written
+    assert f"</manifest>{expected}</package>" in written
