@@ -205,7 +205,7 @@ def test_parts_are_found_under_the_names_that_programs_other_than_excel_use() ->
 
 
 LABELS = "".join(f"<si><t>{text}</t></si>" for text in ("Spring", "The books", "The pens"))
-# PowerPoint names the first column, which contains the labels of the rows, with a space.
+# In PowerPoint, the name of the first column, which contains the labels of the rows, is a space.
 TABLE = f'<table xmlns="{MAIN}"><tableColumn name=" "/><tableColumn name="The books"/></table>'
 CHART = (
     '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart">'
