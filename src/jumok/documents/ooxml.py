@@ -195,7 +195,7 @@ class OoxmlReader(XmlReader):
         return node.name in _PARAGRAPHS or node.name in self._labels or node.name in _SHEET_HEADERS
 
     def is_opaque(self, node: XmlNode) -> bool:
-        # A mention stores the position of a name in the comment. Such comments are not translated.
+        # A comment with a mention is not translated, because a mention stores the position of a name in it.
         if node.name == "tc:threadedComment":
             return any(child.name == "tc:mentions" and child.children for child in node.children)
         return node.name in _OPAQUE_ELEMENTS

@@ -117,7 +117,7 @@ def _read_untranslated(entry: str) -> UntranslatedEntry | None:
         return None
     sources = [_unescape(values[keyword]) for keyword in ("msgid", "msgid_plural") if keyword in values]
     if len(msgstr_keywords) == 1:
-        # The language has one form for all numbers, so only the plural is translated.
+        # If there is a plural, the language has one form for all numbers, so only the plural is translated.
         sources = sources[-1:]
     return UntranslatedEntry(
         "".join(f"{line}\n" for line in comments),

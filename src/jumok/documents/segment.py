@@ -75,7 +75,7 @@ class Segment:
         indices = {tag: index for index, (_, tag) in enumerate(tags)}
         codes: list[Code] = []
         pieces: list[str] = []
-        written, space = 0, ""  # the space after an atomic element, until it is written
+        written, space = 0, ""  # `space` follows an atomic element, and is not written yet
         for position, (element, begins) in tags:
             partner = None if element.atomic else indices[Tag(element, not begins)]
             codes.append(Code(element.opening if begins else element.closing, partner))
