@@ -215,7 +215,10 @@ class OoxmlReader(XmlReader):
         if node.name == "x:c":
             return self._read_cell(node)
         if node.name in _SHEET_HEADERS:
-            return self._read_header(self.raw_content(node))
+            raw = self.raw_content(node)
+            return (
+                None if "<" in raw else self._read_header(raw)
+            )  # headers of Excel have no elements or CDATA
         if node.name in _CELL_TEXTS and not self._cell_filter.add_cell(_cell_text(node)):
             return None
         paragraph = _Paragraph()
