@@ -115,6 +115,14 @@ def test_the_language_is_declared(language: str, expected: list[str]) -> None:
     ElementTree.fromstring(styles)  # fails if an attribute occurs twice
 
 
+def test_a_declared_text_direction_of_open_document_becomes_that_of_the_new_language() -> None:
+    styles = STYLES.replace("paragraph-properties", 'paragraph-properties style:writing-mode="rl-tb"')
+    data = make_opendocument("<text:p>one</text:p>", styles=styles)
+    written = parts_of(shout(read_document("a.odt", data)[1], "de"))["styles.xml"]
+    assert b'style:writing-mode="lr-tb"' in written
+    assert b"rl-tb" not in written
+
+
 def test_the_language_is_declared_in_utf_16() -> None:
     parts = parts_of(ODT_FILE)
     styles = parts["styles.xml"].decode().replace("UTF-8", "UTF-16").encode("utf-16")

@@ -168,8 +168,8 @@ def _set_style_language(style: str, language: str) -> str:
     for attribute, value in values.items():
         style = _set_attribute(style, "style:text-properties", attribute, value)
     if is_right_to_left(language):
-        style = _set_attribute(style, "style:paragraph-properties", "style:writing-mode", "rl-tb")
-    return style
+        return _set_attribute(style, "style:paragraph-properties", "style:writing-mode", "rl-tb")
+    return re.sub(r'(\sstyle:writing-mode=)"rl(?:-tb)?"', r'\1"lr-tb"', style)
 
 
 def _set_attribute(style: str, name: str, attribute: str, value: str) -> str:
