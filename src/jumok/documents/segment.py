@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 MAX_DEPTH = 32
-"""Maximum depth of nested inline elements. It bounds the time to place the elements around a word."""
+"""Maximum depth of nested inline elements. It bounds the time that the elements around one word take."""
 LINE_BREAK = "\n"
 TAB = "\v"
 PAGE_BREAK = "\f"
