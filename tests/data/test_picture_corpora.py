@@ -201,7 +201,7 @@ def test_tokenizers_of_pictures_and_classes_are_stored_as_files() -> None:
             for a, b in damaged_sizes
         ),
     ):
-        with pytest.raises(ModelFolderError, match="description of pictures"):
+        with pytest.raises(ModelFolderError, match="settings of a picture tokenizer"):
             tokenizers_from_files({**files, "source.model": damaged})
     for damaged in (b'{"classes": []}', b'{"classes": ' + b"[" * 200_000):
         with pytest.raises(ModelFolderError, match="list of classes"):

@@ -124,6 +124,16 @@ def test_a_unit_inherits_translate_from_its_nearest_ancestor() -> None:
     assert shout(document).decode() == expected
 
 
+@pytest.mark.parametrize("source", ["srcLang='en'", 'srcLang = "en"'])
+def test_the_target_language_of_xliff_is_declared_for_any_quotes(source: str) -> None:
+    text = XLIFF_2.replace('srcLang="en"', source)
+    written = shout(read_document("a.xlf", text.encode())[1], "ko").decode()
+    assert f'{source} trgLang="ko"' in written
+    for declared in ("trgLang='fr'", 'trgLang = "fr"'):
+        text = XLIFF_2.replace('srcLang="en"', f"{source} {declared}")
+        assert f"{source} {declared}>" in shout(read_document("a.xlf", text.encode())[1], "ko").decode()
+
+
 def test_xliff_in_utf_16_stays_in_utf_16() -> None:
     data = XLIFF_1.replace("UTF-8", "UTF-16").encode("utf-16")
     _, document = read_document("a.xlf", data)

@@ -167,7 +167,7 @@ def test_protected_elements_are_not_among_the_segments() -> None:
     assert [text.strip() for text in read_markup(document).segments] == ["one", "five"]
 
 
-def test_keys_output_and_variables_stay_as_they_are() -> None:
+def test_keyboard_input_program_output_and_variables_stay() -> None:
     markup = read_markup(
         "<p>press <kbd>Ctrl</kbd> to see <samp>not <b>found</b></samp> in <var>name</var></p>"
     )

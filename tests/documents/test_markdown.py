@@ -263,6 +263,7 @@ def test_a_formula_stays_at_its_word() -> None:
         ("\\> no quote", "> no quote", "\\> NO QUOTE"),
         ("\\:::note", ":::note", "\\:::NOTE"),
         ("\\!!! note", "!!! note", "\\!!! NOTE"),
+        ("\\$$x is no formula", "$$x is no formula", "\\$$X IS NO FORMULA"),
         ("- \\# in an item", "# in an item", "- \\# IN AN ITEM"),
         ("## 1. a number", "1. a number", "## 1. A NUMBER"),
         ("#hashtag is -5 > 3", "#hashtag is -5 > 3", "#HASHTAG IS -5 > 3"),

@@ -307,6 +307,21 @@ def test_the_language_is_declared_in_slides() -> None:
     assert "en-US" not in slide
 
 
+def test_a_declared_text_direction_becomes_that_of_the_new_language() -> None:
+    defaults = (
+        '<w:docDefaults><w:rPrDefault><w:rPr><w:rtl/><w:lang w:val="en-US"/></w:rPr></w:rPrDefault>'
+        "<w:pPrDefault><w:pPr><w:bidi/></w:pPr></w:pPrDefault></w:docDefaults>"
+    )
+    data = make_docx(f"<w:p>{run('one')}</w:p>", styles=word_part("styles", defaults))
+    styles = parts_of(shout(read_document("a.docx", data)[1], "de"))["word/styles.xml"].decode()
+    assert "<w:rtl" not in styles
+    assert "<w:bidi" not in styles
+    for old, new, language in (("1", "0", "de"), ("0", "1", "he")):
+        slides = make_pptx(f'<a:p><a:pPr lvl="1" rtl="{old}"/><a:r><a:t>one</a:t></a:r></a:p>')
+        slide = parts_of(shout(read_document("a.pptx", slides)[1], language))["ppt/slides/slide1.xml"]
+        assert f'<a:pPr lvl="1" rtl="{new}"/>'.encode() in slide
+
+
 WORKBOOK = make_xlsx(
     "<si><t>plain text</t></si><si><r><t>My name </t></r><r><rPr><b/></rPr><t>is</t></r>"
     '<r><t xml:space="preserve"> Michael</t></r></si><si><t>Header</t></si><si><t>12.5</t></si>',

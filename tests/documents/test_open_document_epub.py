@@ -115,6 +115,21 @@ def test_the_language_is_declared(language: str, expected: list[str]) -> None:
     ElementTree.fromstring(styles)  # fails if an attribute occurs twice
 
 
+def test_a_declared_text_direction_of_open_document_becomes_that_of_the_new_language() -> None:
+    styles = STYLES.replace("paragraph-properties", 'paragraph-properties style:writing-mode="rl-tb"')
+    data = make_opendocument("<text:p>one</text:p>", styles=styles)
+    written = parts_of(shout(read_document("a.odt", data)[1], "de"))["styles.xml"]
+    assert b'style:writing-mode="lr-tb"' in written
+    assert b"rl-tb" not in written
+
+
+def test_the_language_is_declared_in_utf_16() -> None:
+    parts = parts_of(ODT_FILE)
+    styles = parts["styles.xml"].decode().replace("UTF-8", "UTF-16").encode("utf-16")
+    written = parts_of(shout(read_document("a.odt", make_zip(parts | {"styles.xml": styles}))[1], "de"))
+    assert 'fo:language="de"' in written["styles.xml"].decode("utf-16")
+
+
 @pytest.mark.parametrize(("suffix", "kind"), [("odt", "text"), ("odp", "presentation")])
 def test_alternative_texts_and_tooltips_of_open_document_are_translated(suffix: str, kind: str) -> None:
     svg = 'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"'
@@ -218,3 +233,47 @@ def test_the_pages_and_contents_of_a_book_are_translated() -> None:
     assert b"<dc:title>BOOK A</dc:title><dc:language>ko</dc:language>" in written["OEBPS/book.opf"]
     assert b"<text>ONE CHAPTER</text>" in written["OEBPS/toc.ncx"]
     assert written["OEBPS/a.png"] == PICTURE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "spine", "expected"),
+    [
+        ("en", "ar", "<spine/>", '<spine page-progression-direction="rtl"/>'),
+        (
+            "en",
+            "ar",
+            '<spine toc="a" page-progression-direction="ltr"/>',
+            '<spine toc="a" page-progression-direction="rtl"/>',
+        ),
+        (
+            "ar",
+            "en",
+            '<spine page-progression-direction="rtl"/>',
+            '<spine page-progression-direction="ltr"/>',
+        ),
+        ("ar", "en", "<spine/>", "<spine/>"),
+        ("ar", "he", "<spine/>", '<spine page-progression-direction="rtl"/>'),
+        (
+            "ar",
+            "he",
+            '<spine page-progression-direction="rtl"/>',
+            '<spine page-progression-direction="rtl"/>',
+        ),
+        # Books in vertical Japanese also turn their pages from right to left, and their style stays.
+        (
+            "ja",
+            "ko",
+            '<spine page-progression-direction="rtl"/>',
+            '<spine page-progression-direction="rtl"/>',
+        ),
+    ],
+)
+def test_the_pages_of_a_book_turn_in_the_direction_of_the_new_language(
+    old: str, new: str, spine: str, expected: str
+) -> None:
+    parts = parts_of(BOOK)
+    package = parts["OEBPS/book.opf"].decode().replace(">en<", f">{old}<").replace("<spine/>", spine)
+    book = make_zip(parts | {"OEBPS/book.opf": package}, stored=("mimetype",))
+    written = parts_of(shout(read_document("a.epub", book)[1], new))["OEBPS/book.opf"].decode()
+    assert f"<dc:language>{new}</dc:language>" in written
+    assert f"</manifest>{expected}</package>" in written

@@ -194,6 +194,15 @@ def test_headers_and_footers_of_a_sheet_keep_their_codes() -> None:
     assert written == sheet(expected)
 
 
+@pytest.mark.parametrize("header", ["<![CDATA[&LResearch]]>", "&amp;<b>Research</b>"])
+def test_a_header_of_a_sheet_with_markup_stays(header: str) -> None:
+    content = f"<headerFooter><oddHeader>{header}</oddHeader></headerFooter>"
+    data = make_xlsx("<si><t>one</t></si>", **{"worksheets/sheet1": sheet(content)})
+    _, document = read_document("a.xlsx", data)
+    assert document.segments == ["one"]
+    assert parts_of(shout(document))["xl/worksheets/sheet1.xml"].decode() == sheet(content)
+
+
 def test_parts_are_found_under_the_names_that_programs_other_than_excel_use() -> None:
     cell = sheet("<c t='inlineStr'><is><t>one</t></is></c>")
     parts = {"[Content_Types].xml": "<Types/>", "xl/worksheets/Sheet.xml": cell}
@@ -205,7 +214,7 @@ def test_parts_are_found_under_the_names_that_programs_other_than_excel_use() ->
 
 
 LABELS = "".join(f"<si><t>{text}</t></si>" for text in ("Spring", "The books", "The pens"))
-# PowerPoint names the first column, which contains the labels of the rows, with a space.
+# In PowerPoint, the name of the first column, which contains the labels of the rows, is a space.
 TABLE = f'<table xmlns="{MAIN}"><tableColumn name=" "/><tableColumn name="The books"/></table>'
 CHART = (
     '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart">'

@@ -4,8 +4,8 @@ This program runs in a separate environment with transformers, torch, sentencepi
 `run`, ctranslate2. The environment does not need jumok:
 
     python foreign_toolkits.py make OUT PAIRS.tsv [--size tiny]     write five models, as folders and as zips
-    python foreign_toolkits.py answer OUT PAIRS.tsv                 compute with the toolkits, as JSON
-    python foreign_toolkits.py run EXPORT PAIRS.tsv                 compute with an export of jumok
+    python foreign_toolkits.py answer OUT PAIRS.tsv                 print the toolkits' answers as JSON
+    python foreign_toolkits.py run EXPORT PAIRS.tsv                 print their answers for an export of jumok
 
 The models are classic and tc-big of transformers, marian (the weights of classic in Marian's format, without
 answers of its own), and marian-trained and marian-built-in, which Marian trains. The tiny models and their

@@ -67,7 +67,7 @@ def test_both_engines_translate_alike_with_the_positions_of_marian(
     assert len(output.splitlines()) == 2
 
 
-def test_explain_attention_and_align_work_with_an_imported_model(model: Path, tmp_path: Path) -> None:
+def test_an_imported_model_gives_explanations_maps_and_alignments(model: Path, tmp_path: Path) -> None:
     translator = jumok.load(model, engine="torch")
     source = "I go home."
     explanation = jumok.explain(translator, source)
@@ -81,7 +81,7 @@ def test_explain_attention_and_align_work_with_an_imported_model(model: Path, tm
     assert {link[0] for link in alignment.sure} <= set(range(4))  # the source has four words
 
 
-def test_look_evaluate_shortlist_and_info_work_with_an_imported_model(
+def test_the_commands_look_evaluate_shortlist_and_info_work_with_an_imported_model(
     model: Path, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call(capsys, "look", model, "I go home.", "--out", tmp_path / "map.html")
@@ -176,7 +176,7 @@ def test_the_error_of_loading_a_foreign_model_names_the_import_command(name: str
         jumok.load("Helsinki-NLP/opus-mt-en-de")
 
 
-def test_a_model_card_is_written_and_names_no_path(model: Path) -> None:
+def test_the_readme_describes_the_model_and_no_file_contains_a_path(model: Path) -> None:
     readme = (model / "README.md").read_text(encoding="utf-8")
     assert readme.startswith('---\nlanguage:\n- "en"\n- "ko"\nlicense: "cc-by-4.0"\n')
     for text in (readme, (model / "jumok.json").read_text(encoding="utf-8")):

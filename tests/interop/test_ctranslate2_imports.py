@@ -121,7 +121,7 @@ def test_a_vocabulary_of_an_old_release_is_read(converted_model: Path, tmp_path:
 
 
 @pytest.mark.medium
-def test_import_translate_evaluate_and_info_work_with_a_model_of_ctranslate2(
+def test_the_commands_import_translate_evaluate_and_info_work_with_a_model_of_ctranslate2(
     converted_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def call(*arguments: object, stdin: str = "") -> str:

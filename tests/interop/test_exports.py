@@ -216,7 +216,9 @@ def test_a_safetensors_export_holds_the_weights_under_their_names(tmp_path: Path
 
     export_model(MODELS / "transformer", tmp_path / "out", "safetensors")
     _, weights, _ = read_model_with_weights(MODELS / "transformer")
-    assert load_file(tmp_path / "out" / "model.safetensors").keys() == weights.keys()
+    exported = load_file(tmp_path / "out" / "model.safetensors")
+    assert exported.keys() == weights.keys()
+    assert all(torch.equal(exported[name], weights[name]) for name in weights)
 
 
 def test_the_files_beside_onnx_graphs_keep_jumoks_ids(imported_model: Path) -> None:

@@ -32,7 +32,7 @@ from jumok.interop.import_worker import import_package
 from jumok.interop.importing import import_model
 from jumok.interop.package import open_package
 from jumok.interop.readme_front_matter import read_licence, read_readme
-from jumok.text.character_map import limit_character_map
+from jumok.text.character_map import _character_maps, limit_character_map
 
 STORED = Path(__file__).parent / "stored"
 
@@ -300,6 +300,23 @@ def test_a_character_map_cannot_make_a_text_far_longer(tmp_path: Path) -> None:
     assert jumok.load(tmp_path / "out", engine="torch").translate(["xx"])
     replace_character_map(folder, f"78\t{' '.join(['78'] * 5000)}\n")
     assert_refused(folder, "5,000 bytes of one character, and at most 64")
+
+
+def test_a_character_map_in_an_export_of_jumok_is_refused(tmp_path: Path) -> None:
+    """Tokenizers of jumok have no character map, so the imported model folder could not be loaded."""
+    folder = tmp_path / "out"
+    export_model(STORED.parent.parent / "stored" / "models" / "transformer", folder, "huggingface")
+    tokenizer = (folder / "source.spm").read_bytes()
+    replace_character_map(folder, "78\t79\n")  # x → y
+    [character_map] = _character_maps((folder / "source.spm").read_bytes())
+
+    def field(number: int, data: bytes) -> bytes:
+        """Return a field of a protocol buffer. Its length is stored in three bytes with seven bits each."""
+        length = [len(data) & 127 | 128, len(data) >> 7 & 127 | 128, len(data) >> 14]
+        return bytes([number << 3 | 2, *length]) + data
+
+    (folder / "source.spm").write_bytes(tokenizer + field(3, field(2, character_map)))
+    assert_refused(folder, "it has a precompiled character map")
 
 
 def test_the_character_map_of_real_models_is_accepted() -> None:

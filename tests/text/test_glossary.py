@@ -96,6 +96,7 @@ def test_addresses_and_placeholders_are_found(sentence: str, protected: list[str
         "%(" * 25_000,
         "1." * 25_000,
         "@a." * 16_000,
+        "{x} student " * 5_000,
     ],
 )
 def test_no_text_takes_more_than_linear_time(text: str) -> None:
@@ -150,6 +151,15 @@ def test_a_term_without_a_link_is_reported_but_an_address_is_always_kept() -> No
     assert placed.text == "나는 간다 http://a.b."
     assert placed.missing == ()
     assert place("http://a.b", "", "").text == "http://a.b"
+
+
+def test_no_term_and_no_insertion_breaks_a_placeholder() -> None:
+    """The words of {name} are {, name and }. The term is linked to name, or to name and to 학생은."""
+    source, translation = "The student {name} reads.", "{name} 학생은 읽는다."
+    assert place(source, translation, "1-1 5-4") == PlacedTerms(translation, ((1, 1), (5, 4)), ("수강생",))
+    assert place(source, translation, "1-1 1-3 5-4").text == "{name} 수강생은 읽는다."
+    # `a` comes after the translation of "Mail", which is linked to {, the first word of the placeholder.
+    assert place("Mail `a` {name}.", "{name}.", "0-0").text == "{name} `a`."
 
 
 def test_links_follow_the_words_of_the_new_text() -> None:

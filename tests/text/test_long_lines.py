@@ -79,7 +79,7 @@ def test_numbers_and_addresses_stay_whole() -> None:
 
 @pytest.mark.parametrize("marks", [1, MAX_MARKS - 1, MAX_MARKS])
 def test_a_letter_keeps_as_many_marks_as_normalised_text_can_have(marks: int) -> None:
-    """The line is split at its middle, index 40, which is the last mark."""
+    """The middle of the line, index 40, is the last mark. The line is split before the letter."""
     before, letter, after = "a" * (40 - marks), "e" + "\u0301" * marks, "b" * 39
     line = before + letter + after
     assert split_line(line, len, 79) == [before, letter + after]

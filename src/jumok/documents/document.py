@@ -50,8 +50,8 @@ class Document(Protocol):
 
         If the format declares a language, a text direction or fonts, the new file declares those of
         `language`. If `language` is empty, these declarations do not change. A PO or YAML file may declare
-        a language that is not the language of its texts. In these formats the declared language is replaced
-        only if it is `source_language`. In an XLIFF file, a declared target language does not change.
+        a language that is not the language of its texts. In these formats the declaration changes only if it
+        names `source_language` or no language. In an XLIFF file, a declared target language does not change.
         """
         ...
 

@@ -123,9 +123,21 @@ def _set_page_language(data: bytes, language: str) -> bytes:
 
 
 def _set_package_language(data: bytes, language: str) -> bytes:
+    """Set the language of the book, and the direction in which its pages turn.
+
+    A declared direction changes only if the direction of the text changes, because it may have another
+    reason. For example, vertical Japanese also turns pages from right to left.
+    """
     text, encoding = decode_xml(data)
-    text = re.sub(r"(<dc:language\b[^<>]*>)[^<>]*(?=</dc:language>)", rf"\g<1>{language}", text, count=1)
-    if is_right_to_left(language) and "page-progression-direction" not in text:
+    declared = re.search(r"<dc:language\b[^<>]*>([^<>]*)</dc:language>", text)
+    old_language = declared[1].strip() if declared else ""
+    if declared is not None:
+        text = text[: declared.start(1)] + language + text[declared.end(1) :]
+    is_rtl = is_right_to_left(language)
+    if is_rtl != is_right_to_left(old_language):
+        attribute = r"""(<spine\b[^<>]*?\spage-progression-direction\s*=\s*)(?:"[^"]*"|'[^']*')"""
+        text = re.sub(attribute, rf'\g<1>"{"rtl" if is_rtl else "ltr"}"', text, count=1)
+    if is_rtl and "page-progression-direction" not in text:
         text = re.sub(r"<spine\b", '<spine page-progression-direction="rtl"', text, count=1)
     return text.encode(encoding)
 

@@ -1,5 +1,6 @@
 """Translate files on disk: one file, or every document of a folder. Each file is written atomically.
 
+plan = plan_files(Path("docs"), Path("docs.ko"))
 for source, target in plan.files:
     translate_file(source, target, translate, language="ko")
 """
@@ -64,7 +65,7 @@ def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
 
 
 def _plan_folder(source: Path, out: Path) -> FilePlan:
-    # The output folder may be inside the source folder. Its files are translations and no sources.
+    # The output folder may be inside the source folder. Its files are translations, not sources.
     resolved_source, resolved_out = source.resolve(), out.resolve()
     excluded = resolved_out if resolved_source in resolved_out.parents else None
     inside = sorted(

@@ -30,7 +30,7 @@ _BUTTON_TYPES = frozenset(["button", "reset", "submit"])
 _DESCRIPTION_NAMES = frozenset(
     ["description", "og:description", "og:title", "twitter:description", "twitter:title"]
 )
-_ELEMENTS_WITHOUT_TEXT = frozenset(["link", "script", "style"])
+_EXCLUDED_ELEMENTS = frozenset(["link", "script", "style"])  # their titles name style sheets
 _ATTRIBUTES_WITH_LINE_BREAKS = frozenset(["placeholder", "title"])  # a tooltip shows its line breaks
 
 
@@ -83,7 +83,7 @@ def fill_marks(markup: str, values: Sequence[AttributeValue], translations: Sequ
 
 def _attributes_to_translate(tag: str, name: str) -> list[tuple[str, Span]]:
     """Return the names of the attributes to translate, with the spans of their values, in order."""
-    if name in _ELEMENTS_WITHOUT_TEXT:
+    if name in _EXCLUDED_ELEMENTS:
         return []
     spans: dict[str, Span] = {}  # if an attribute is repeated, its first value counts, as in browsers
     for match in _ATTRIBUTE.finditer(tag, len(name) + 1):

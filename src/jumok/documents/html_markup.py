@@ -419,7 +419,7 @@ class _SegmentBuilder:
         text = "".join(self._text)
         has_visible_text = bool(text.strip())
         if not has_letters(text) and not self.names and (has_visible_text or self._well_nested):
-            return ["".join(self._markup)]  # numbers, punctuation, link targets and icons stay as they are
+            return ["".join(self._markup)]  # numbers, punctuation, empty anchors and icons stay as they are
         if has_visible_text or len(self._elements) > len(self.open):
             # An element that is still open also encloses the next block. Its tags are written once for each
             # block, so the original markup cannot be copied.

@@ -127,6 +127,7 @@ class _CatalogueEntry(NamedTuple):
 
     message: Message
     languages: frozenset[str]
+    """The languages that have a localisation."""
     position: int
     is_localizations: bool
     """Whether this object is the value of "localizations". If not, the object is the string itself, which has

@@ -487,10 +487,10 @@ def _pair_emphasis(
     return partners
 
 
-# The beginning of a heading, a list item, a definition, a quote or an admonition, up to the position at which
-# a backslash escapes it.
+# The beginning of a heading, a list item, a definition, a quote, a formula or an admonition, up to the
+# position at which a backslash escapes it.
 _BLOCK_BEGIN = re.compile(
-    r"\A\s*+(?:(?=#{1,6}(?:\s|\Z)|[-+:](?:\s|\Z)|>|:{3}|(?:!!!|\?{3}\+?)[ \t]*\w)"
+    r"\A\s*+(?:(?=#{1,6}(?:\s|\Z)|[-+:](?:\s|\Z)|>|\$\$|:{3}|(?:!!!|\?{3}\+?)[ \t]*\w)"
     r"|[0-9]{1,9}(?=[.)](?:\s|\Z)))"
 )
 # Characters that would be markup without a backslash.

@@ -195,7 +195,7 @@ class OoxmlReader(XmlReader):
         return node.name in _PARAGRAPHS or node.name in self._labels or node.name in _SHEET_HEADERS
 
     def is_opaque(self, node: XmlNode) -> bool:
-        # A mention stores the position of a name in the comment. Such comments are not translated.
+        # A comment with a mention is not translated, because a mention stores the position of a name in it.
         if node.name == "tc:threadedComment":
             return any(child.name == "tc:mentions" and child.children for child in node.children)
         return node.name in _OPAQUE_ELEMENTS
@@ -215,7 +215,10 @@ class OoxmlReader(XmlReader):
         if node.name == "x:c":
             return self._read_cell(node)
         if node.name in _SHEET_HEADERS:
-            return self._read_header(self.raw_content(node))
+            raw = self.raw_content(node)
+            return (
+                None if "<" in raw else self._read_header(raw)
+            )  # headers of Excel have no elements or CDATA
         if node.name in _CELL_TEXTS and not self._cell_filter.add_cell(_cell_text(node)):
             return None
         paragraph = _Paragraph()

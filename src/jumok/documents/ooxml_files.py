@@ -99,9 +99,13 @@ def _read_parts(
     return parts
 
 
-def _natural_order(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts slide2 before slide10, and notesSlide1 before slide2."""
-    return [(int(digits or 0), letters) for letters, digits in re.findall(r"(\D+)(\d*)", name)]
+def _natural_order(name: str) -> list[tuple[int, str, str]]:
+    """Return a sort key that puts slide2 before slide10, and notesSlide1 before slide2.
+
+    Numbers are compared by their lengths and digits, because `int` rejects thousands of digits.
+    """
+    parts = ((letters, digits.lstrip("0")) for letters, digits in re.findall(r"(\D+)(\d*)", name))
+    return [(len(digits), digits, letters) for letters, digits in parts]
 
 
 def _language_setter(name: str, *, recomputes: bool) -> LanguageSetter | None:

@@ -1,6 +1,6 @@
 """Set the language that DOCX and PPTX files declare: proofing language, direction, and East Asian font.
 
-The XML is edited as text. Only attributes change, and elements with properties are added.
+The XML is edited as text. Attributes change, and elements with properties are added or removed.
 """
 
 from __future__ import annotations
@@ -60,9 +60,11 @@ def _set_default_run(styles: str, language: str) -> str:
     properties = _set_element(run[1], "w:lang", _language_attribute(language), locale_of(language))
     if font := east_asian_font(language):
         properties = _set_east_asian_font(properties, font)
-    if is_right_to_left(language) and "<w:rtl/>" not in properties:
+    properties = re.sub(r"<w:rtl\b[^<>]*/>", "", properties)
+    if is_right_to_left(language):
         properties = properties.replace("<w:lang", "<w:rtl/><w:lang")
     block = block[: run.start(1)] + properties + block[run.end(1) :]
+    block = re.sub(r"<w:bidi\b[^<>]*/>", "", block)
     if is_right_to_left(language):
         block = _set_right_to_left(block)
     styles = styles[: defaults.start()] + block + styles[defaults.end() :]
@@ -91,8 +93,6 @@ def _set_east_asian_font(properties: str, font: str) -> str:
 
 
 def _set_right_to_left(block: str) -> str:
-    if "<w:bidi/>" in block:
-        return block
     if re.search(r"<w:pPrDefault>\s*<w:pPr>", block):
         return re.sub(r"(<w:pPrDefault>\s*<w:pPr>)", r"\1<w:bidi/>", block)
     block = re.sub(r"<w:pPrDefault\s*/>", "", block)
@@ -115,6 +115,8 @@ def _set_slide(slide: str, language: str) -> str:
         rf"\g<1>{locale_of(language)}",
         slide,
     )
+    direction = "1" if is_right_to_left(language) else "0"
+    slide = re.sub(r"""(<a:pPr\b[^<>]*?\srtl=")[^"]*(?=")""", rf"\g<1>{direction}", slide)
     if is_right_to_left(language):
         slide = re.sub(r"<a:pPr\b(?![^<>]*\srtl=)", '<a:pPr rtl="1"', slide)
         slide = re.sub(r"<a:p>(?!<a:pPr)", '<a:p><a:pPr rtl="1"/>', slide)

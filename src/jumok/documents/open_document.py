@@ -99,7 +99,7 @@ class _Reader(XmlReader):
 
 def _count_spaces(node: XmlNode) -> int:
     count = node.attributes.get("text:c", "1")
-    return min(int(count), 1_000) if count.isdecimal() else 1
+    return min(int(count[:9]), 1_000) if count.isdecimal() else 1  # `int` rejects thousands of digits
 
 
 def _styles_without_formatting(root: XmlNode) -> frozenset[str]:
@@ -153,7 +153,8 @@ def _language_setter(name: str) -> LanguageSetter | None:
 def _set_language(data: bytes, language: str) -> bytes:
     """Set the language, the direction and the East Asian font of the default styles."""
     style = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOTALL)
-    return style.sub(lambda match: _set_style_language(match[0], language), data.decode()).encode()
+    text, encoding = decode_xml(data)
+    return style.sub(lambda match: _set_style_language(match[0], language), text).encode(encoding)
 
 
 def _set_style_language(style: str, language: str) -> str:
@@ -167,8 +168,8 @@ def _set_style_language(style: str, language: str) -> str:
     for attribute, value in values.items():
         style = _set_attribute(style, "style:text-properties", attribute, value)
     if is_right_to_left(language):
-        style = _set_attribute(style, "style:paragraph-properties", "style:writing-mode", "rl-tb")
-    return style
+        return _set_attribute(style, "style:paragraph-properties", "style:writing-mode", "rl-tb")
+    return re.sub(r'(\sstyle:writing-mode=)"rl(?:-tb)?"', r'\1"lr-tb"', style)
 
 
 def _set_attribute(style: str, name: str, attribute: str, value: str) -> str:

@@ -1,8 +1,8 @@
 """Stores the finished blocks of a long translation on disk, for example in `report.ko.docx.part`.
 
     part = PartFile(path, key)          the key identifies the input, the model and the options
-    part.results                        results by name, including results of earlier processes
-    part.add("3", result)               appends a result and flushes it to the disk
+    part.results                        results by block name, including results of earlier processes
+    part.add("3", result)               appends the result of block "3" and flushes it to the disk
     part.remove()                       deletes the file, after the document has been written
     part.close()                        releases the lock; must always be called
 

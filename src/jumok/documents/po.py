@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _HEADER = re.compile(r'^msgid ""\s*\nmsgstr\s(?:[ \t]*+"[^\n]*+\n?+)++', re.MULTILINE)
 _LANGUAGE = re.compile(r'((?:"|\\n)Language:)[ \t]*+([\w@.-]*+)[ \t]*+(?=\\n|")')
-_CONTENT_TYPE = r"(?:\"|\\n)Content-Type:[^\"\n]*?"
 _STRING_LINE = re.compile(r'\s*(?:(msg\w+(?:\[\d+\])?)\s+)?"(.*)"\s*$')
 
 
@@ -65,11 +64,19 @@ def _parse(text: str) -> CompositeTemplate:
     for entry in _split_entries(text.replace("\r\n", "\n")):
         untranslated = _read_untranslated(entry)
         if untranslated is None:
-            is_header = _HEADER.search(entry) is not None  # other entries may have a text about a charset
-            parts.append(declare_utf8(entry, _CONTENT_TYPE) if is_header else entry)
+            parts.append(_declare_utf8_in_header(entry))
         else:
             parts.extend([untranslated, "\n" * entry.endswith("\n")])
     return CompositeTemplate(parts, line_end_of(text))
+
+
+def _declare_utf8_in_header(entry: str) -> str:
+    """Return the header with the charset UTF-8. Any other entry is returned unchanged.
+
+    A translated entry may contain a charset too: msgid "Content-Type: text/html; charset=latin1".
+    """
+    is_header = _HEADER.search(entry) is not None
+    return declare_utf8(entry, r"(?:\"|\\n)Content-Type:[^\"\n]*?") if is_header else entry
 
 
 def _split_entries(text: str) -> Iterator[str]:
@@ -110,7 +117,7 @@ def _read_untranslated(entry: str) -> UntranslatedEntry | None:
         return None
     sources = [_unescape(values[keyword]) for keyword in ("msgid", "msgid_plural") if keyword in values]
     if len(msgstr_keywords) == 1:
-        # The language has one form for all numbers, so only the plural is translated.
+        # If there is a plural, the language has one form for all numbers, so only the plural is translated.
         sources = sources[-1:]
     return UntranslatedEntry(
         "".join(f"{line}\n" for line in comments),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 MAX_DEPTH = 32
-"""Maximum depth of nested inline elements. It bounds the time to place the elements around a word."""
+"""Maximum depth of nested inline elements. It bounds the time that the elements around one word take."""
 LINE_BREAK = "\n"
 TAB = "\v"
 PAGE_BREAK = "\f"
@@ -75,7 +75,7 @@ class Segment:
         indices = {tag: index for index, (_, tag) in enumerate(tags)}
         codes: list[Code] = []
         pieces: list[str] = []
-        written, space = 0, ""  # the space after an atomic element, until it is written
+        written, space = 0, ""  # `space` follows an atomic element, and is not written yet
         for position, (element, begins) in tags:
             partner = None if element.atomic else indices[Tag(element, not begins)]
             codes.append(Code(element.opening if begins else element.closing, partner))

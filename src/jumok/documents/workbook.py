@@ -82,7 +82,7 @@ class CellFilter:
     searched_texts: Sequence[FormulaText] = ()
     """The texts that formulas search for inside cells."""
     _excluded_cells: dict[str, str] = field(default_factory=dict)  # text of a cell → location of the formula
-    _translated_cells: dict[str, None] = field(default_factory=dict)  # the texts of the cells
+    _translated_cells: dict[str, None] = field(default_factory=dict)  # the texts of these cells
 
     def add_cell(self, text: str) -> bool:
         """Store the text of a cell for `is_translated` and `notes`. Return whether the cell is translated."""

@@ -263,8 +263,9 @@ def _set_language(text: str, language: str) -> str:
     """Declare the target language in elements that declare only the source language."""
     declarations = {("file", "source-language"): "target-language", ("xliff", "srcLang"): "trgLang"}
     for (name, source), target in declarations.items():
-        tag = rf"<(?:[\w.-]+:)?{name}\b(?![^<>]*\s{target}=)[^<>]*?\s{source}=\"[^\"]*\""
-        text = re.sub(tag, rf'\g<0> {target}="{language}"', text)
+        tag = rf"<(?:[\w.-]+:)?{name}\b(?![^<>]*\s{target}\s*=)[^<>]*?"
+        attribute = rf"\s{source}\s*=\s*(?:\"[^\"]*\"|'[^']*')"
+        text = re.sub(tag + attribute, rf'\g<0> {target}="{language}"', text)
     return text
 
 

@@ -144,8 +144,8 @@ class XmlReader(ABC):
         group = 2 if attribute[3] is None else 3
         raw = attribute[group]
         if raw not in self._mark_of_value:
-            mark = MarkedSegment(Segment(text, [], raw), render_attribute)
-            self._mark_of_value[raw] = self.template.add(mark)
+            segment = MarkedSegment(Segment(text, [], raw), render_attribute)
+            self._mark_of_value[raw] = self.template.add(segment)
         start, end = attribute.start(group) - attribute.start(), attribute.end(group) - attribute.start()
         return attribute[0][:start] + self._mark_of_value[raw] + attribute[0][end:]
 

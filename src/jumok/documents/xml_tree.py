@@ -6,6 +6,7 @@ text in UTF-8.
 
 from __future__ import annotations
 
+import codecs
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 MAX_XML_DEPTH = 200
 _DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
+_NOT_IN_XML = frozenset(["idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"])
+"""Encodings of Python that XML does not have. Some decode to lone surrogates, and others cannot encode a
+translation."""
 _CHUNK_BYTES = 2**20
 
 
@@ -102,8 +106,15 @@ def decode_xml(data: bytes) -> tuple[str, str]:
         if not declared:
             reason = "which XML is unless it declares another encoding"
     try:
+        if codecs.lookup(encoding).name in _NOT_IN_XML:
+            raise LookupError(encoding)
         return data.decode(encoding), encoding
-    except (UnicodeError, LookupError):
+    except LookupError:
+        raise DataError(
+            f"The file declares the encoding {encoding[:60]}, which is not read. Convert it to UTF-8 and try "
+            "again."
+        ) from None
+    except UnicodeError:
         raise DataError(f"The file is not {encoding.upper()}, {reason}.") from None
 
 

@@ -210,7 +210,7 @@ def read_part(archive: zipfile.ZipFile, name: str) -> bytes:
         return archive.read(name)
     except KeyError:
         raise DataError(f"The file is damaged: the archive has no part {name[:60]}.") from None
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError, ValueError) as error:
         raise DataError(f"The file is damaged: the part {name[:60]} cannot be inflated ({error}).") from None
 
 

@@ -46,11 +46,12 @@ finite."""
 
 @dataclass(frozen=True, slots=True)
 class ImportChoices:
-    """The options of an import. If an option is "" or "auto", the files of the model determine the value.
+    """The options of an import.
 
-    `positions` is one of `POSITION_CHOICES`. `code` chooses the target language of a model with several
-    target languages. If it is "ko" or ">>ko<<", the token `>>ko<<` is put before every source that begins
-    with no such token. `licence` is stored in the model card.
+    If an option other than `code` is "" or "auto", the files of the model determine the value. `positions` is
+    one of `POSITION_CHOICES`. `code` chooses the target language of a model with several target languages. If
+    it is "ko" or ">>ko<<", the token `>>ko<<` is put before every source that begins with no such token. If
+    it is "", no token is added. `licence` is stored in the model card.
     """
 
     positions: str = "auto"

@@ -280,10 +280,9 @@ class _Vocabularies:
     def config(self, variables: Mapping[str, _Variable]) -> dict[str, Any]:
         """Return a new config.json, with jumok's names of tokens and the limits for `CTranslate2Engine`."""
         table = SettingsTable(self.package, "config.json", self.original_config)
-        has_start = (
-            "decoder_start_token" in self.original_config
-        )  # null: the user names the token in each call
-        start = table.text("decoder_start_token", "" if has_start else "<s>")
+        # If the setting is null, the user names the token in each call. If it is missing, the token is <s>.
+        is_set = "decoder_start_token" in self.original_config
+        start = table.text("decoder_start_token", "" if is_set else "<s>")
         special = self.special(self.target)
         if start not in special:
             raise self.package.refusal(

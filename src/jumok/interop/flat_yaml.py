@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"-?\d{1,18}")
 def parse_settings(text: str) -> dict[str, Any]:
     """Return flat settings: `key: value`, `key: [a, b]`, or a key that is followed by lines `- value`.
 
-    A key that nothing follows, or only a line `[]`, has the value [].
+    If nothing follows a key, or only a line `[]` follows it, its value is [].
     """
     settings: dict[str, Any] = {}
     key = ""

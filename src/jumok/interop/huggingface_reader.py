@@ -1,6 +1,6 @@
-"""Read a Hugging Face folder with a MarianMT model. There are two generations of such models.
+"""Read a Hugging Face folder with a MarianMT model.
 
-`own_export_reader.py` reads folders that `jumok export` wrote.
+`own_export_reader.py` reads folders that `jumok export` wrote. There are two generations of MarianMT models:
 
 | | opus-mt-xx-yy (2020) | opus-mt-tc-big-* (2022) |
 | --- | --- | --- |

@@ -106,7 +106,7 @@ def _run_worker(path: Path, out: Path | None, choices: ImportChoices, max_second
 
 
 def _incomplete_folders(out: Path | None) -> set[Path]:
-    """Return the temporary folders that an import of `out` has, or that killed imports have left behind."""
+    """Return the temporary folders that an import to `out` has, or that killed imports have left behind."""
     if out is None:
         return set()
     paths = (path for path in out.parent.glob("*.tmp-*") if path.name.startswith(f"{out.name}.tmp-"))

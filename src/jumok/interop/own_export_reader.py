@@ -34,7 +34,7 @@ from jumok.storage.model_folder import card_from_json
 from jumok.storage.readme import LICENCE, describe_model
 from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.text.joint_vocabulary import JointVocabularyTokenizer
-from jumok.text.tokenizer import Tokenizer, TokenizerPair
+from jumok.text.tokenizer import TokenizerPair, untrusted_tokenizer
 from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.types import BEGIN, END, PAD
 
@@ -142,7 +142,7 @@ def _with_pad_first(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
 def _tokenizers(package: Package, stored: dict[str, Any], *, first: int) -> TokenizerPair:
     """Return the tokenizers. `first` is the id of the first token that is not special."""
     if stored.get("kind") == "sentencepiece":
-        tokenizer = Tokenizer.from_bytes(package.read("source.spm"))
+        tokenizer = untrusted_tokenizer(package.read("source.spm"))
         return TokenizerPair(tokenizer, tokenizer, shared=True)
     ids = package.json("vocab.json")
     if not all(isinstance(id_, int) for id_ in ids.values()):

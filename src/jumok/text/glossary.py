@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -88,16 +89,16 @@ class Glossary:
         lower = sentence.lower()
         if len(lower) != len(sentence):  # the lower case of İ is two characters
             lower = "".join(low if len(low := letter.lower()) == 1 else letter for letter in sentence)
-        matches, protected_spans = list(protected), [match.span for match in protected]
+        matches, protected_spans = list(protected), sorted(match.span for match in protected)
         position = 0
         for start in (match.start() for match in _TERM_START.finditer(sentence)):
-            if start < position or any(a <= offsets[start] < b for a, b in protected_spans):
+            if start < position or _overlaps((offsets[start], offsets[start] + 1), protected_spans):
                 continue
             match = self._match_at(sentence, lower, start)
             if match is None:
                 continue
             span = (offsets[start], offsets[match.span[1] - 1] + 1)  # in the original sentence
-            if not _overlaps(span, protected):
+            if not _overlaps(span, protected_spans):
                 matches.append(replace(match, span=span))
                 position = match.span[1]
         return sorted(matches, key=lambda match: match.span)
@@ -159,5 +160,7 @@ def _ends_word(sentence: str, start: int, end: int) -> bool:
     return any(noun_ends_before(syllable, tail) for syllable in "각가")
 
 
-def _overlaps(span: Span, matches: Sequence[TermMatch]) -> bool:
-    return any(span[0] < match.span[1] and match.span[0] < span[1] for match in matches)
+def _overlaps(span: Span, others: Sequence[Span]) -> bool:
+    """Return whether a span overlaps one of the others, which are sorted and do not overlap each other."""
+    index = bisect_left(others, (span[1],))  # the first of the others that starts after the span
+    return index > 0 and others[index - 1][1] > span[0]

@@ -19,7 +19,10 @@ _SOURCE, _TARGET, _VOCABULARY = IMPORTED_VOCABULARY
 
 
 class _StoredVocabulary(BaseModel):
-    """The content of `vocabulary.json`. If `target` is None, both sides use the tokens in `source`."""
+    """The content of `vocabulary.json`. If `target` is None, both sides use the tokens in `source`.
+
+    `code` is the token of the target language, such as `>>ko<<`, or "".
+    """
 
     model_config = ConfigDict(extra="forbid")
 

@@ -195,8 +195,8 @@ class JointVocabularyTokenizer(TokenTable):
 def normalise_punctuation(text: str) -> str:
     """Apply the steps of OPUS-MT's `preprocess.sh`.
 
-    Full-width punctuation and digits become ASCII. Each control character becomes a space, and each run of
-    spaces a single space.
+    Full-width punctuation and digits become ASCII. Each character that is not printable becomes a space,
+    except white space. Each run of spaces becomes a single space.
     """
     text = _FULL_STOP.sub(". ", text.translate(_PUNCTUATION))
     printable = "".join(" " if not c.isprintable() and not c.isspace() else c for c in text)

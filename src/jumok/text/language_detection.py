@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MAX_CHARACTERS = 2_000  # more text adds hardly any information
 _MIN_RATIO = 0.3
-"""The minimum of p(candidate) / p(most probable language). For "Hello", p(English) / p(Breton) is 0.37."""
+"""The minimum of p(candidate) / p(most probable language). For "Hello", p(English) / p(Breton) is 0.80."""
 _LANGUAGE_OF_VARIETY = {  # label of py3langid → the language of which it is a variety
     "ary": "ar",
     "arz": "ar",

@@ -51,8 +51,8 @@ class PictureTokenizer(Tokenizer):
             return cls(**{name: int(fields[name]) for name in ("size", "patch_size", "channels")})
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError, UnsupportedError) as error:
             raise ModelFolderError(
-                f"this is not a description of pictures that jumok wrote ({error!r}). The file is damaged; "
-                "copy it again from its origin."
+                f"these are not the settings of a picture tokenizer of jumok ({error!r}). The file is "
+                "damaged; copy it again from its origin."
             ) from None
 
     @property

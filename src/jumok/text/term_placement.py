@@ -124,6 +124,7 @@ def place_terms_in_sentence(
     if has_all_terms(translation, matches):
         return PlacedTerms(translation, tuple(evidence.links))
     placer = _Placer(source, translation, evidence)
+    placer.keep([match.target for match in matches if match.protected])
     counts = Counter(match.target for match in matches if not match.protected)
     to_place = [
         match
@@ -185,7 +186,16 @@ class _Placer:
         self._evidence, self._links = evidence, evidence.links
         self._source_words, self._words = word_spans(source), word_spans(translation)
         self._edits: list[_Edit] = []
-        self._claimed_words: set[int] = set()  # words of the translation that belong to a term already
+        self._claimed_words: set[int] = set()  # words of the translation that no other term may replace
+        self._kept_spans: list[Span] = []  # of the addresses and placeholders in the translation
+
+    def keep(self, protected: Sequence[str]) -> None:
+        """Keep these addresses and placeholders of the translation whole."""
+        for text in protected:
+            self._kept_spans += [match.span() for match in re.finditer(re.escape(text), self._translation)]
+        for index, (start, end) in enumerate(self._words):
+            if any(start < high and low < end for low, high in self._kept_spans):
+                self._claimed_words.add(index)
 
     def place(self, match: TermMatch) -> bool:
         """Replace the words that translate a term by the term. Return False if no word translates it."""
@@ -220,9 +230,10 @@ class _Placer:
             position = self._words[min(after)][0]
         else:
             position = len(self._translation)
-        for edit in self._edits:  # the position must not be inside the span of another edit
-            if edit.span[0] < position < edit.span[1]:
-                position = edit.span[1]
+        # The position must not be inside the span of another edit, an address or a placeholder.
+        for start, end in [*(edit.span for edit in self._edits), *self._kept_spans]:
+            if start < position < end:
+                position = end
         following = self._translation[position : position + 1]
         left = "" if position == 0 or self._translation[position - 1].isspace() else " "
         right = " " if following.isalnum() else ""

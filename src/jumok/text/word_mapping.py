@@ -56,11 +56,11 @@ def merge_to_words(
     word. The rows of the queries of a word are averaged. If the rows sum to 1, the new rows also sum to 1
     (Clark et al. 2019, §4.1).
 
-    `query_words` and `key_words` are the words of the tokens, as returned by `Tokenizer.word_of_token`. The
-    rows and columns of tokens without a word (−1, such as `</s>`) come after the rows and columns of the
-    words. If `keep_special_tokens` is false, these rows and columns are dropped, and rows may sum to less
-    than 1. A word without a token has a row or column of zeros. Pass the numbers of words if the last words
-    may have no token.
+    `query_words` and `key_words` are the word indices of the tokens, from `Tokenizer.word_of_token`. The rows
+    and columns of tokens without a word (−1, such as `</s>`) come after the rows and columns of the words. If
+    `keep_special_tokens` is false, these rows and columns are dropped, and rows may sum to less than 1. A
+    word without a token has a row or column of zeros. Pass the numbers of words if the last words may have
+    no token.
     """
     import numpy  # start-up
 
