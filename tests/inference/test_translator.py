@@ -22,6 +22,8 @@ from jumok.config.recipe import SearchSettings, TextSettings, TransformerSetting
 from jumok.errors import DataError, RecipeError, UnsupportedError
 from jumok.inference.alignment.readout import choose_read_out
 from jumok.inference.search.plan import Sampling
+from jumok.inference.terminology import place_terms
+from jumok.inference.text_options import TextHandling
 from jumok.inference.translation import Translation
 from jumok.inference.translator import ModelFacts, Translator
 from jumok.models.build import build_model
@@ -34,7 +36,7 @@ from jumok.types import END, Alignment, Batch, LogProbs, Pair, ReadOut
 from support.random_translators import small_translator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torch import Tensor
 
@@ -583,3 +585,23 @@ def test_alternatives_that_lost_a_placeholder_and_are_translated_again_stay_diff
     texts = [translation.text, *(text for text, _ in translation.alternatives)]
     assert len(set(texts)) == len(texts) > 1
     assert all(placeholder in text for text in texts)
+
+
+def test_alternatives_that_become_equal_when_terms_are_placed_are_merged_at_the_better_rank(
+    tokenizers: TokenizerPair,
+) -> None:
+    source = "the old house"
+    translation = Translation(
+        source,
+        "an old hut",
+        -1.0,
+        alternatives=(("the old hut", -2.0), ("a hut", -3.0), ("the old house", -4.0)),
+        parts=((source, "an old hut"),),
+    )
+    handling = TextHandling(glossary=Glossary({"house": "hut"}))
+    [placed] = place_terms([translation], handling, echo_translator(tokenizers), refuse_to_retranslate, [""])
+    assert placed.alternatives == (("the old hut", -2.0), ("a hut", -3.0))
+
+
+def refuse_to_retranslate(sentences: Sequence[str], prefixes: Sequence[str]) -> list[Translation]:
+    raise AssertionError("only a sentence that lost an address or a placeholder is translated again")

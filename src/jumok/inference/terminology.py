@@ -240,13 +240,16 @@ def _with_terms(
         if sentence.part is None:
             index = sentence.pair.rank - 1
             alternatives[index] = (terms.text, alternatives[index][1])
-    distinct = {alternative: score for alternative, score in reversed(alternatives) if alternative != text}
+    distinct: dict[str, float] = {}
+    for alternative, score in alternatives:  # best first: of equal texts, the first has the best score
+        if alternative != text:
+            distinct.setdefault(alternative, score)
     align = translation.align
     return replace(
         translation,
         text=text,
         parts=tuple(parts),
-        alternatives=tuple(reversed(distinct.items())),
+        alternatives=tuple(distinct.items()),
         notes=tuple(notes),
         align=None
         if align is None
