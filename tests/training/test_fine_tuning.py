@@ -90,6 +90,8 @@ def test_training_begins_with_the_weights_of_the_start_model(start: Path, tmp_pa
     reasons = {setting.name: setting.reason for setting in only(events, Started)[0].derived_settings}
     assert reasons["model.width"] == f"as in {start}"
     assert "sha256" in reasons["fine_tuning.start_from"]
+    # Of 60 new pairs, 7 are duplicates and 5 are held out.
+    assert "no unknown token in the first 48 new pairs" in stage_detail(events, "starting from")
 
 
 def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:

@@ -259,12 +259,12 @@ def _largest_fitting_size(width: int) -> str:
 
 
 def _describe_unknown(tokenizers: TokenizerPair, sentences: Sentences) -> str:
-    """Describe the share of unknown tokens in the first new pairs. Fine-tuning adds no tokens."""
+    """Describe the share of unknown tokens in the first new pairs. Fine-tuning learns no new tokens."""
     pairs = [pair for pair, _ in zip(sentences.pairs(), range(SAMPLED_PAIRS), strict=False)]
     sides = (tokenizers.source, [p.source for p in pairs]), (tokenizers.target, [p.target for p in pairs])
     tokens = [token for tokenizer, texts in sides for ids in tokenizer.encode_batch(texts) for token in ids]
     unknown = tokens.count(UNKNOWN)
-    share = unknown / max(len(tokens), 1)
-    return (
-        "no unknown token in the new pairs" if not unknown else f"{share:.2%} of the new tokens are unknown"
-    )
+    where = f"in the first {len(pairs):,} new pairs"
+    if not unknown:
+        return f"no unknown token {where}"
+    return f"{unknown / len(tokens):.2%} of the tokens {where} are unknown"
