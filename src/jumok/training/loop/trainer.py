@@ -75,7 +75,7 @@ class RunFiles:
 class Tally:
     """Sums since the last report."""
 
-    started: float = field(default_factory=time.perf_counter)  # later by the time of a validation
+    started: float = field(default_factory=time.perf_counter)  # a validation moves this by its duration
     loss: float = 0.0
     nll: float = 0.0
     tokens: int = 0  # of updates that were applied
@@ -204,7 +204,7 @@ class Trainer:
             checkpoint_note = (
                 f"The checkpoint of step {usable_steps[-1]} is intact."
                 if usable_steps
-                else "No checkpoint is usable."
+                else "No checkpoint has a validation with a finite loss."
             )
             raise TrainingError(
                 f"The loss or its gradient was not finite in {MAX_SKIPPED_IN_A_ROW} updates in a row, up to "
