@@ -322,7 +322,7 @@ def _code_digest() -> str:
 def _choose_interface(address: ClusterAddress) -> None:
     """Choose the interface that leads to rank 0, unless the user has chosen one.
 
-    Without a choice, Gloo uses the interface to which the name of this host resolves.
+    If that interface is not found, Gloo uses the interface to which the name of this host resolves.
     """
     if "GLOO_SOCKET_IFNAME" not in os.environ and (name := _interface_towards(address)):
         os.environ["GLOO_SOCKET_IFNAME"] = name
