@@ -126,7 +126,7 @@ class Block:
 
 
 def blocks(texts: Iterable[str]) -> Iterator[Block]:
-    """Yield the blocks of a stream. An error of the reader is raised after the lines before the error."""
+    """Yield the blocks of a stream. If reading a line fails, the lines before it are yielded first."""
     source, first_line = iter(texts), 1
     for number, size in enumerate(block_sizes()):
         block, error = read_ahead(source, size)
