@@ -282,7 +282,7 @@ def _compare_versions(store: Store, address: ClusterAddress) -> None:
     """Raise on every rank whose program or type of processor differs from rank 0's, and on rank 0 too."""
     own = {
         "jumok": jumok_version(),
-        "code": _code_digest(),
+        "digest of the source code": _code_digest(),
         "torch": torch.__version__,
         "machine": platform.machine(),
     }
