@@ -22,7 +22,12 @@ from jumok.training.events import Event, Sample, Saved, Validated
 from jumok.training.run.factories import fresh_model
 from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
-from jumok.training.validation.snapshots import cross_attention_map, pick_snapshot_sentence, snapshot_to_json
+from jumok.training.validation.snapshots import (
+    MAX_TOKENS,
+    cross_attention_map,
+    pick_snapshot_sentence,
+    snapshot_to_json,
+)
 from jumok.training.validation.translation import TranslationValidation
 from support.cycles import SMALL, write_cycles
 from support.digits import TINY, digit_corpus, digit_pairs
@@ -193,8 +198,9 @@ def test_a_snapshot_is_one_short_line(tmp_path: Path) -> None:
 
 def test_the_largest_map_takes_at_most_1200_bytes() -> None:
     tokenizer = tokenizers().source
-    text = "the old house sees a small tree and the river knows home near a tree"
-    ids = tokenizer.encode(text)[:16]
+    text = "the old house sees a small tree and the river knows the home near a tree"
+    ids = tokenizer.encode(text)
+    assert len(ids) == MAX_TOKENS
     sentence = TokenizedSentence.from_ids(tokenizer.decode(ids), ids, tokenizer)
     attention = cross_attention_map(small_translator("transformer").model, sentence, sentence)
     assert len(json.dumps(snapshot_to_json([], attention))) < 1200
