@@ -52,7 +52,8 @@ StopReason = Literal["done", "patience", "stopped", "interrupted"]  # stopped: b
 class Budget:
     """The limits of a run, and the costs of an update, a validation and the finish.
 
-    If `total_seconds` is None, the unit of the costs is one update, as in `config.derive.TrainingCosts`.
+    The unit of the costs is one second, or one update if the first limit of the run was not in minutes
+    (`config.derive.TrainingCosts`).
     """
 
     total_seconds: float | None = None
@@ -294,7 +295,10 @@ class Trainer:
             return
         if self._num_updates < MIN_UPDATES_BEFORE_REVISION:
             return
-        seconds_left = self.budget.total_seconds - self.seconds - self.budget.finish_seconds
+        # The costs are in updates if the first limit of the run was not in minutes.
+        seconds_per_unit = self._seconds_per_update() / max(self.budget.update_seconds, 1e-9)
+        finish_seconds = self.budget.finish_seconds * seconds_per_unit
+        seconds_left = self.budget.total_seconds - self.seconds - finish_seconds
         possible_steps = step + max(int(seconds_left / self._seconds_per_step()), 1)
         possible_steps = min(possible_steps, self.budget.max_steps or possible_steps)
         if abs(possible_steps - planned) > MIN_REVISION * (planned - step):
