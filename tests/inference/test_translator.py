@@ -603,5 +603,23 @@ def test_alternatives_that_become_equal_when_terms_are_placed_are_merged_at_the_
     assert placed.alternatives == (("the old hut", -2.0), ("a hut", -3.0))
 
 
+def test_a_term_that_another_thread_evicts_from_the_cache_is_not_missing(
+    tokenizers: TokenizerPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = echo_translator(tokenizers)
+    translator.words_for_terms["house"] = ("house",)
+    translate = translator.translate
+
+    def translate_and_evict(texts: Sequence[str], **options: Any) -> list[Translation]:
+        if texts == ["tree."]:  # the translation of the other term alone
+            translator.words_for_terms.clear()
+        return translate(texts, **options)
+
+    monkeypatch.setattr(translator, "translate", translate_and_evict)
+    terms = Glossary({"house": "hut", "tree": "bush"})
+    assert translator.translate(["a house near a tree"], glossary=terms)[0].text == "a hut near a bush"
+    assert set(translator.words_for_terms) == {"tree"}
+
+
 def refuse_to_retranslate(sentences: Sequence[str], prefixes: Sequence[str]) -> list[Translation]:
     raise AssertionError("only a sentence that lost an address or a placeholder is translated again")

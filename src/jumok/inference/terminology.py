@@ -194,7 +194,8 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
 def _words_for(pairs: Sequence[PairMissingTerms], translator: Translator) -> dict[str, Sequence[str]]:
     """Translate each term alone, and return term in lower case → the words of its translation.
 
-    The translator caches the words. Protected strings are not translated.
+    The translator caches the words. Several threads may use this cache, and remove words from it, at once.
+    Protected strings are not translated.
     """
     terms = {
         incomplete.pair.source[slice(*match.span)].lower()
@@ -203,13 +204,14 @@ def _words_for(pairs: Sequence[PairMissingTerms], translator: Translator) -> dic
         if not match.protected
     }
     cached = translator.words_for_terms
-    if new := sorted(terms - cached.keys()):
+    words = {term: known for term in terms if (known := cached.get(term)) is not None}
+    if new := sorted(terms - words.keys()):
         translations = translator.translate([f"{term}." for term in new], **LINE_BY_LINE)
         for term, translation in zip(new, translations, strict=True):
-            cached[term] = tuple(dict.fromkeys(split_words(translation.text)))
-    words = {term: cached[term] for term in terms}
-    while len(cached) > MAX_CACHED_TERMS:  # the oldest first
-        del cached[next(iter(cached))]
+            words[term] = cached[term] = tuple(dict.fromkeys(split_words(translation.text)))
+    if len(cached) > MAX_CACHED_TERMS:
+        for oldest in list(cached)[:-MAX_CACHED_TERMS]:
+            cached.pop(oldest, None)
     return words
 
 
