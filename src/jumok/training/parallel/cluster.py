@@ -49,7 +49,7 @@ JOIN_SECONDS = 300.0  # how long a rank waits until all others have connected
 UPDATE_SECONDS = 900.0  # how long one exchange between the ranks may take during an update
 ORDER_SECONDS = 30 * 24 * 3600.0  # how long a rank waits for an order while rank 0 reads, validates or saves
 ORDER_BYTES = 256  # size of an order's first broadcast, padded; a longer order needs a second broadcast
-ANSWER_BYTES = 1024
+ANSWER_BYTES = 1024  # size of an answer, padded; a longer answer is cut
 _GET_INTERFACE_ADDRESS = 0x8915  # SIOCGIFADDR of Linux
 
 
