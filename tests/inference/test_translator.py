@@ -603,6 +603,18 @@ def test_alternatives_that_become_equal_when_terms_are_placed_are_merged_at_the_
     assert placed.alternatives == (("the old hut", -2.0), ("a hut", -3.0))
 
 
+def test_white_space_at_the_ends_of_the_first_and_the_last_part_does_not_prevent_an_alignment() -> None:
+    """A tokenizer may decode such white space, but the whole text has none at its ends."""
+    translation = Translation(
+        "One. Two.",
+        "eins. zwei.",
+        -1.0,
+        parts=(("One.", " eins."), ("Two.", "zwei. ")),
+        align=lambda source, target: Alignment(frozenset({(0, 0), (1, 1)})),
+    )
+    assert str(translation.alignment) == "0-0 1-1 2-2 3-3"
+
+
 def test_a_term_that_another_thread_evicts_from_the_cache_is_not_missing(
     tokenizers: TokenizerPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
