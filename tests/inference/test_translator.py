@@ -604,7 +604,7 @@ def test_alternatives_that_become_equal_when_terms_are_placed_are_merged_at_the_
 
 
 def test_white_space_at_the_ends_of_the_first_and_the_last_part_does_not_prevent_an_alignment() -> None:
-    """A tokenizer may decode such white space, but the whole text has none at its ends."""
+    """A tokenizer may decode such white space, but the joined text has none at its ends."""
     translation = Translation(
         "One. Two.",
         "eins. zwei.",

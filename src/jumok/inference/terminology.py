@@ -225,7 +225,7 @@ def _with_terms(
     text, end = translation.text, 0
     terms_of_part = {sentence.part: terms for sentence, terms in placed if sentence.part is not None}
     for index, (source, old_text) in enumerate(translation.parts):
-        # A part may begin or end with white space, but the whole text does not.
+        # One of several parts may begin or end with white space, but the joined text does not.
         if text.find(old_text, end) < 0:
             old_text = old_text.strip()
         start = text.index(old_text, end)

@@ -61,7 +61,7 @@ class Translation:
         links: set[tuple[int, int]] = set()
         source_end = text_end = 0
         for source, text in self.parts:
-            # A part may begin or end with white space, but the whole text does not.
+            # One of several parts may begin or end with white space, but the joined text does not.
             part = text if self.text.find(text, text_end) >= 0 else text.strip()
             source_start, text_start = self.source.index(source, source_end), self.text.index(part, text_end)
             source_map = _words_of_part(source, source_start, source_words)
