@@ -229,9 +229,9 @@ def test_texts_of_the_library_and_of_typer_are_translated(text: str, korean: str
         ),
         (
             "runs/a/model: 3,000 pairs to replay (old.tsv, b.tsv), 500 to keep (keep.tsv), "
-            "0.3% of the new tokens are unknown",
+            "0.30% of the tokens in the first 2,000 new pairs are unknown",
             "runs/a/model: 다시 학습할 예전 쌍 3,000개(old.tsv, b.tsv), 기존 성능 확인용 쌍 500개(keep.tsv), "
-            "새 쌍의 토큰 중 0.3%가 알 수 없는 토큰",
+            "처음 새 쌍 2,000개의 토큰 중 0.30%가 알 수 없는 토큰",
         ),
         (
             "the model is worse than the start model on the new pairs: chrf 12.30 → 10.20",

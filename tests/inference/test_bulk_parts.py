@@ -112,7 +112,10 @@ def test_a_part_that_is_cut_or_changed_is_treated_as_missing(tmp_path: Path) -> 
     assert folder.read("key") == part
     [file] = folder.path.iterdir()
     whole = file.read_bytes()
-    for damaged in (whole[:-1], whole.replace(b"eins", b"zwei"), b"", b"{}\n", b"[]\n", b"\xff"):
+    bad_note, no_notes = (whole.replace(b'[[0, "cut"]]', notes) for notes in (b"[[0]]", b"null"))
+    assert whole not in (bad_note, no_notes)
+    other_output = whole.replace(b"eins", b"zwei")
+    for damaged in (whole[:-1], other_output, bad_note, no_notes, b"", b"{}\n", b"[]\n", b"\xff"):
         file.write_bytes(damaged)
         assert folder.read("key") is None
 

@@ -69,6 +69,15 @@ def test_every_token_of_the_training_pairs_is_allowed() -> None:
     assert learn_shortlist(translator, iter(PAIRS)) == shortlist
 
 
+def test_a_special_space_in_a_source_changes_no_link() -> None:
+    """The model reads an ordinary space instead, and so does a translation with the shortlist."""
+    translator = make_translator()
+    ordinary, special = (
+        learn_shortlist(translator, [Pair(f"one{space}two", "eins zwei")]) for space in (" ", "\u00a0")
+    )
+    assert special == ordinary
+
+
 def test_with_a_shared_vocabulary_every_token_may_be_copied() -> None:
     translator = make_translator(shared=True)
     shortlist = learn_shortlist(translator, PAIRS)

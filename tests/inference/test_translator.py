@@ -22,6 +22,8 @@ from jumok.config.recipe import SearchSettings, TextSettings, TransformerSetting
 from jumok.errors import DataError, RecipeError, UnsupportedError
 from jumok.inference.alignment.readout import choose_read_out
 from jumok.inference.search.plan import Sampling
+from jumok.inference.terminology import place_terms
+from jumok.inference.text_options import TextHandling
 from jumok.inference.translation import Translation
 from jumok.inference.translator import ModelFacts, Translator
 from jumok.models.build import build_model
@@ -34,7 +36,7 @@ from jumok.types import END, Alignment, Batch, LogProbs, Pair, ReadOut
 from support.random_translators import small_translator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torch import Tensor
 
@@ -584,3 +586,53 @@ def test_alternatives_that_lost_a_placeholder_and_are_translated_again_stay_diff
     texts = [translation.text, *(text for text, _ in translation.alternatives)]
     assert len(set(texts)) == len(texts) > 1
     assert all(placeholder in text for text in texts)
+
+
+def test_alternatives_that_become_equal_when_terms_are_placed_are_merged_at_the_better_rank(
+    tokenizers: TokenizerPair,
+) -> None:
+    source = "the old house"
+    translation = Translation(
+        source,
+        "an old hut",
+        -1.0,
+        alternatives=(("the old hut", -2.0), ("a hut", -3.0), ("the old house", -4.0)),
+        parts=((source, "an old hut"),),
+    )
+    handling = TextHandling(glossary=Glossary({"house": "hut"}))
+    [placed] = place_terms([translation], handling, echo_translator(tokenizers), refuse_to_retranslate, [""])
+    assert placed.alternatives == (("the old hut", -2.0), ("a hut", -3.0))
+
+
+def test_white_space_at_the_ends_of_the_first_and_the_last_part_does_not_prevent_an_alignment() -> None:
+    """A tokenizer may decode such white space, but the joined text has none at its ends."""
+    translation = Translation(
+        "One. Two.",
+        "eins. zwei.",
+        -1.0,
+        parts=(("One.", " eins."), ("Two.", "zwei. ")),
+        align=lambda source, target: Alignment(frozenset({(0, 0), (1, 1)})),
+    )
+    assert str(translation.alignment) == "0-0 1-1 2-2 3-3"
+
+
+def test_a_term_that_another_thread_evicts_from_the_cache_is_not_missing(
+    tokenizers: TokenizerPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = echo_translator(tokenizers)
+    translator.words_for_terms["house"] = ("house",)
+    translate = translator.translate
+
+    def translate_and_evict(texts: Sequence[str], **options: Any) -> list[Translation]:
+        if texts == ["tree."]:  # the translation of the other term alone
+            translator.words_for_terms.clear()
+        return translate(texts, **options)
+
+    monkeypatch.setattr(translator, "translate", translate_and_evict)
+    terms = Glossary({"house": "hut", "tree": "bush"})
+    assert translator.translate(["a house near a tree"], glossary=terms)[0].text == "a hut near a bush"
+    assert set(translator.words_for_terms) == {"tree"}
+
+
+def refuse_to_retranslate(sentences: Sequence[str], prefixes: Sequence[str]) -> list[Translation]:
+    raise AssertionError("only a sentence that lost an address or a placeholder is translated again")

@@ -79,8 +79,8 @@ def test_each_problem_is_found(kind: str) -> None:
 @pytest.mark.parametrize(
     "kind", sorted(set(BROKEN) - {"odd tokens", "overfitting", "not finite", "diverged"})
 )
-def test_early_in_a_run_most_detectors_report_nothing(kind: str) -> None:
-    # Not after `LATE_STEPS`, which are 200.
+def test_early_in_a_run_half_of_the_detectors_report_nothing(kind: str) -> None:
+    # A run is early up to step 200 (`LATE_STEPS`).
     early = replace(HEALTHY, **BROKEN[kind], step=150)  # type: ignore[arg-type]
     assert run_detectors(early) == []
 

@@ -13,7 +13,7 @@ import torch
 import jumok
 from jumok.data.corpora import corpus_of_pairs
 from jumok.data.store import open_store
-from jumok.errors import ModelFolderError, RecipeError, UnsupportedError
+from jumok.errors import DataError, ModelFolderError, RecipeError, UnsupportedError
 from jumok.storage.model_folder import read_card, read_model_with_weights
 from jumok.training.events import Event, Finished, Saved, StageDone, Started, Warned
 from jumok.training.loop.interpolation import ALPHAS, InterpolatedPoint, choose_point, interpolate_weights
@@ -90,6 +90,8 @@ def test_training_begins_with_the_weights_of_the_start_model(start: Path, tmp_pa
     reasons = {setting.name: setting.reason for setting in only(events, Started)[0].derived_settings}
     assert reasons["model.width"] == f"as in {start}"
     assert "sha256" in reasons["fine_tuning.start_from"]
+    # Of 60 new pairs, 7 are duplicates and 5 are held out.
+    assert "no unknown token in the first 48 new pairs" in stage_detail(events, "starting from")
 
 
 def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
@@ -163,6 +165,14 @@ def test_old_pairs_come_from_the_files_of_keep_and_replay(start: Path, tmp_path:
     assert "to keep (keep.tsv)" in stage_detail(events, "starting from")
     card = read_model_with_weights(tmp_path / "run" / "model")[0]
     assert (card.recipe.fine_tuning.keep, card.recipe.fine_tuning.replay) == (("keep.tsv",), ("replay.tsv",))
+
+
+def test_pairs_to_keep_that_are_all_too_long_are_refused_by_the_name_of_their_option(
+    start: Path, tmp_path: Path
+) -> None:
+    keep = write_tsv(tmp_path / "keep.tsv", [Pair("one " * 300, "eins " * 300)])
+    with pytest.raises(DataError, match=r"all 1 pairs to keep have more than 200 tokens.*with --keep"):
+        tune(start, tmp_path / "run", keep=[keep])
 
 
 @pytest.mark.medium

@@ -121,7 +121,7 @@ def test_a_killed_run_with_averages_ends_with_the_same_weights(tmp_path: Path) -
 
 # Sequences of commands (`kill_driver.py`), and moments at which signals stop the commands. All sequences of
 # one name must end with the same weights; the first is the reference. MORE gives the run more steps, after
-# its planned phase is completed. With `rerun` False, a stopped command is not repeated until it ends.
+# its planned phase is completed. A stopped command is repeated until it ends, except with `rerun` False.
 MORE = {"training.steps": 60}
 AVERAGED = {"training.average_checkpoints": 3, "training.schedule": "constant"}
 UNLIMITED = {"training.steps": None, "training.patience": 50}

@@ -229,3 +229,6 @@ def test_files_that_only_rank_0_reads_are_not_sent(folder: Path) -> None:
     # The other files in data/ have only a size, since store.json has their sha256.
     assert "sha256" in files["data/store.json"]
     assert "sha256" in files["pieces.model"]
+    assert not any(
+        "sha256" in files[name] for name in files if name.startswith("data/") and ".json" not in name
+    )

@@ -105,7 +105,7 @@ def test_a_single_process_keeps_state_on_the_models_device() -> None:
     assert {tensor.device.type for tensor in optimiser_tensors(optimiser, model).values()} == {"meta"}
 
 
-def test_each_parameter_has_one_owner_and_the_owners_loads_are_balanced() -> None:
+def test_each_parameter_has_one_owner_and_the_loads_of_the_owners_are_balanced() -> None:
     assert assign_owners([16, 64, 32, 16], world_size=2) == [1, 0, 1, 1]
     assert assign_owners([16, 16], world_size=3) == [0, 1]  # rank 2 owns nothing
 

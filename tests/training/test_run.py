@@ -874,6 +874,22 @@ class TestTime:
         assert only(events, Progress)[-1].seconds_left is not None
 
     @pytest.mark.medium
+    def test_minutes_that_a_run_of_steps_is_given_later_are_used(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The run has stored its costs in updates, not in seconds, because its first limit was in steps."""
+        clock = Clock(monkeypatch)
+        clock.advance_on(Worker, "update", seconds=0.1)
+        clock.advance_on(TranslationValidation, "validate", seconds=1.0)
+        ten_updates = 10.0 * TINY["training.batch_tokens"]  # in tokens: one second, as above
+        clock.advance_on(TranslationValidation, "cost_in_tokens", seconds=0.0, result=ten_updates)
+        settings = {**TINY, "training.validate_every": 100, "training.warmup_steps": 2}
+        list(training_events(digit_corpus(200), out=tmp_path, steps=20, **settings))
+        events = list(training_events(digit_corpus(200), out=tmp_path, minutes=0.75, **settings))
+        assert events[-1].reason == "done"  # type: ignore[union-attr]
+        assert 0.85 * 45 < events[-1].seconds < 45  # type: ignore[union-attr]
+
+    @pytest.mark.medium
     def test_if_the_machine_becomes_slower_the_plan_is_revised_and_stored(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -22,8 +22,15 @@ from jumok.training.events import Event, Sample, Saved, Validated
 from jumok.training.run.factories import fresh_model
 from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
-from jumok.training.validation.snapshots import cross_attention_map, pick_snapshot_sentence, snapshot_to_json
+from jumok.training.validation.plain_text import TextValidation
+from jumok.training.validation.snapshots import (
+    MAX_TOKENS,
+    cross_attention_map,
+    pick_snapshot_sentence,
+    snapshot_to_json,
+)
 from jumok.training.validation.translation import TranslationValidation
+from jumok.types import Pair
 from support.cycles import SMALL, write_cycles
 from support.digits import TINY, digit_corpus, digit_pairs
 from support.random_translators import small_translator, tokenizers
@@ -193,8 +200,22 @@ def test_a_snapshot_is_one_short_line(tmp_path: Path) -> None:
 
 def test_the_largest_map_takes_at_most_1200_bytes() -> None:
     tokenizer = tokenizers().source
-    text = "the old house sees a small tree and the river knows home near a tree"
-    ids = tokenizer.encode(text)[:16]
+    text = "the old house sees a small tree and the river knows the home near a tree"
+    ids = tokenizer.encode(text)
+    assert len(ids) == MAX_TOKENS
     sentence = TokenizedSentence.from_ids(tokenizer.decode(ids), ids, tokenizer)
     attention = cross_attention_map(small_translator("transformer").model, sentence, sentence)
     assert len(json.dumps(snapshot_to_json([], attention))) < 1200
+
+
+@pytest.mark.parametrize("family", ["decoder-only", "encoder-only"])
+def test_a_sentence_with_a_space_that_the_tokenizer_does_not_know_has_a_map(
+    family: str, tmp_path: Path
+) -> None:
+    recipe = make_recipe(None, **{**SMALL, "model.family": family, "text.shared": True})
+    texts = [pair.source for pair in digit_pairs(60)]
+    digit_tokenizers = train_tokenizers(texts, texts, recipe.text, 320)
+    validation = TextValidation([Pair("", "one\u00a0two three")], digit_tokenizers, recipe)
+    attention = validation.attention_snapshot(fresh_model(RunFolder(tmp_path), recipe, digit_tokenizers))
+    assert attention is not None
+    assert attention.queries == ("one", "two", "three", "</s>")

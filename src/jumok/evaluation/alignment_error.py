@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AlignmentScores:
-    """Agreement of links with gold, from 0 to 1. `f` is the harmonic mean of precision and recall."""
+    """Error and agreement of links with gold, from 0 to 1, and how many links and sentences were scored.
+
+    `f` is the harmonic mean of precision and recall.
+    """
 
     error: float
     precision: float

@@ -34,8 +34,8 @@ class PointingScores:
 
     words: int
     written: int  # words that the model wrote at the same index
-    hits: int  # written words whose greatest attention lies in the region
-    overlaps: int = 0  # hits, and words whose greatest attention is on a patch that overlaps the region
+    hits: int  # written words whose greatest attention is on a patch with its centre in the region
+    overlaps: int = 0  # written words whose greatest attention is on a patch that overlaps it; hits included
 
     @property
     def accuracy(self) -> float:
@@ -44,7 +44,7 @@ class PointingScores:
 
     @property
     def overlap(self) -> float:
-        """The same share, of hits and overlaps together."""
+        """The share of the written words that `overlaps` counts."""
         return self.overlaps / max(self.written, 1)
 
 

@@ -290,8 +290,8 @@ def _choose_engine(
 ) -> Engine:
     """Return an engine for the converted model, or else the torch engine.
 
-    If there is no engine for the converted model, raise an error with `strict`, and for a model that only
-    CTranslate2 runs.
+    If there is no engine for the converted model, and if `strict` is set or only CTranslate2 runs this model,
+    raise an error.
     """
     try:
         require_ctranslate2()

@@ -67,7 +67,7 @@ def _attended_tokens(
     tokenizers = translator.tokenizers
     remaining = iter(pairs)
     while block := list(islice(remaining, _BLOCK_PAIRS)):
-        sources = tokenizers.source.encode_batch([pair.source for pair in block])
+        sources = translator.source_ids([pair.source for pair in block])
         targets = tokenizers.target.encode_batch([pair.target for pair in block])
         usable = [i for i in range(len(block)) if _is_usable(translator, sources[i], targets[i])]
         for i, attended in zip(usable, translator.attended_pairs([block[i] for i in usable]), strict=True):

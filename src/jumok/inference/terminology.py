@@ -194,7 +194,8 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
 def _words_for(pairs: Sequence[PairMissingTerms], translator: Translator) -> dict[str, Sequence[str]]:
     """Translate each term alone, and return term in lower case → the words of its translation.
 
-    The translator caches the words. Protected strings are not translated.
+    The translator caches the words. Several threads may use this cache, and remove words from it, at once.
+    Protected strings are not translated.
     """
     terms = {
         incomplete.pair.source[slice(*match.span)].lower()
@@ -203,13 +204,14 @@ def _words_for(pairs: Sequence[PairMissingTerms], translator: Translator) -> dic
         if not match.protected
     }
     cached = translator.words_for_terms
-    if new := sorted(terms - cached.keys()):
+    words = {term: known for term in terms if (known := cached.get(term)) is not None}
+    if new := sorted(terms - words.keys()):
         translations = translator.translate([f"{term}." for term in new], **LINE_BY_LINE)
         for term, translation in zip(new, translations, strict=True):
-            cached[term] = tuple(dict.fromkeys(split_words(translation.text)))
-    words = {term: cached[term] for term in terms}
-    while len(cached) > MAX_CACHED_TERMS:  # the oldest first
-        del cached[next(iter(cached))]
+            words[term] = cached[term] = tuple(dict.fromkeys(split_words(translation.text)))
+    if len(cached) > MAX_CACHED_TERMS:
+        for oldest in list(cached)[:-MAX_CACHED_TERMS]:
+            cached.pop(oldest, None)
     return words
 
 
@@ -223,7 +225,7 @@ def _with_terms(
     text, end = translation.text, 0
     terms_of_part = {sentence.part: terms for sentence, terms in placed if sentence.part is not None}
     for index, (source, old_text) in enumerate(translation.parts):
-        # A part may begin or end with white space, but the whole text does not.
+        # One of several parts may begin or end with white space, but the joined text does not.
         if text.find(old_text, end) < 0:
             old_text = old_text.strip()
         start = text.index(old_text, end)
@@ -240,13 +242,16 @@ def _with_terms(
         if sentence.part is None:
             index = sentence.pair.rank - 1
             alternatives[index] = (terms.text, alternatives[index][1])
-    distinct = {alternative: score for alternative, score in reversed(alternatives) if alternative != text}
+    distinct: dict[str, float] = {}
+    for alternative, score in alternatives:  # best first: of equal texts, the first has the best score
+        if alternative != text:
+            distinct.setdefault(alternative, score)
     align = translation.align
     return replace(
         translation,
         text=text,
         parts=tuple(parts),
-        alternatives=tuple(reversed(distinct.items())),
+        alternatives=tuple(distinct.items()),
         notes=tuple(notes),
         align=None
         if align is None

@@ -61,11 +61,13 @@ class Translation:
         links: set[tuple[int, int]] = set()
         source_end = text_end = 0
         for source, text in self.parts:
-            source_start, text_start = self.source.index(source, source_end), self.text.index(text, text_end)
+            # One of several parts may begin or end with white space, but the joined text does not.
+            part = text if self.text.find(text, text_end) >= 0 else text.strip()
+            source_start, text_start = self.source.index(source, source_end), self.text.index(part, text_end)
             source_map = _words_of_part(source, source_start, source_words)
-            text_map = _words_of_part(text, text_start, text_words)
+            text_map = _words_of_part(part, text_start, text_words)
             links.update((source_map[i], text_map[j]) for i, j in self.align(source, text).sure)
-            source_end, text_end = source_start + len(source), text_start + len(text)
+            source_end, text_end = source_start + len(source), text_start + len(part)
         return Alignment(frozenset(links))
 
     def as_line(self) -> str:

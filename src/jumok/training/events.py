@@ -50,7 +50,7 @@ class Started:
 
     `resumed_from` is the step of the checkpoint from which this session continues. It is 0 if earlier
     sessions have prepared the run but written no checkpoint, and None if this session has prepared it.
-    `steps` is None if no end is planned.
+    `steps` is None if no end is planned. `pairs` counts the pairs to train on, replayed ones included.
     """
 
     recipe: Recipe

@@ -126,7 +126,7 @@ class Block:
 
 
 def blocks(texts: Iterable[str]) -> Iterator[Block]:
-    """Yield the blocks of a stream. An error of the reader is raised after the lines before the error."""
+    """Yield the blocks of a stream. If reading a line fails, the lines before it are yielded first."""
     source, first_line = iter(texts), 1
     for number, size in enumerate(block_sizes()):
         block, error = read_ahead(source, size)
@@ -177,12 +177,13 @@ class Part:
         try:
             fields = json.loads(header)
             is_whole = fields.pop("sha256") == hashlib.sha256(output).hexdigest()
-            part = cls(output=output, **fields)
+            notes = [(int(i), str(note)) for i, note in fields.pop("notes")]
+            part = cls(output=output, notes=notes, **fields)
         except (ValueError, TypeError, KeyError, AttributeError):
             is_whole = False
         if not is_whole:
             raise StorageError("A part is damaged. Run the same command again.")
-        return replace(part, notes=[(int(i), str(note)) for i, note in part.notes])
+        return part
 
 
 def _output_line(translation: Translation, output: str) -> str:

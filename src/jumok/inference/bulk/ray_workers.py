@@ -49,7 +49,7 @@ class RayActor:
 
 
 class RayWorkers:
-    """`count` actors of one core each in the cluster at `address`. 0 means one actor per free core."""
+    """`count` actors of one core each in the cluster at `address`. A `count` of 0: one per free core."""
 
     def __init__(self, settings: BulkSettings, address: str, count: int) -> None:
         self._ray = _connect(address, count)

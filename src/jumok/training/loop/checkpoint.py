@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _NAME = re.compile(r"step-(\d+)")
-MIN_CHECKPOINTS = 2
+MIN_CHECKPOINTS = 2  # the newest ones, which are always kept
 
 
 @dataclass(frozen=True, slots=True)

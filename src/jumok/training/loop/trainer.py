@@ -52,7 +52,8 @@ StopReason = Literal["done", "patience", "stopped", "interrupted"]  # stopped: b
 class Budget:
     """The limits of a run, and the costs of an update, a validation and the finish.
 
-    If `total_seconds` is None, the unit of the costs is one update, as in `config.derive.TrainingCosts`.
+    The unit of the costs is one second, or one update if the first limit of the run was not in minutes
+    (`config.derive.TrainingCosts`).
     """
 
     total_seconds: float | None = None
@@ -75,7 +76,7 @@ class RunFiles:
 class Tally:
     """Sums since the last report."""
 
-    started: float = field(default_factory=time.perf_counter)  # later by the time of a validation
+    started: float = field(default_factory=time.perf_counter)  # a validation moves this by its duration
     loss: float = 0.0
     nll: float = 0.0
     tokens: int = 0  # of updates that were applied
@@ -204,7 +205,7 @@ class Trainer:
             checkpoint_note = (
                 f"The checkpoint of step {usable_steps[-1]} is intact."
                 if usable_steps
-                else "No checkpoint is usable."
+                else "No checkpoint has a validation with a finite loss."
             )
             raise TrainingError(
                 f"The loss or its gradient was not finite in {MAX_SKIPPED_IN_A_ROW} updates in a row, up to "
@@ -294,7 +295,10 @@ class Trainer:
             return
         if self._num_updates < MIN_UPDATES_BEFORE_REVISION:
             return
-        seconds_left = self.budget.total_seconds - self.seconds - self.budget.finish_seconds
+        # The costs are in updates if the first limit of the run was not in minutes.
+        seconds_per_unit = self._seconds_per_update() / max(self.budget.update_seconds, 1e-9)
+        finish_seconds = self.budget.finish_seconds * seconds_per_unit
+        seconds_left = self.budget.total_seconds - self.seconds - finish_seconds
         possible_steps = step + max(int(seconds_left / self._seconds_per_step()), 1)
         possible_steps = min(possible_steps, self.budget.max_steps or possible_steps)
         if abs(possible_steps - planned) > MIN_REVISION * (planned - step):

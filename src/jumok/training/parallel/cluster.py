@@ -49,7 +49,7 @@ JOIN_SECONDS = 300.0  # how long a rank waits until all others have connected
 UPDATE_SECONDS = 900.0  # how long one exchange between the ranks may take during an update
 ORDER_SECONDS = 30 * 24 * 3600.0  # how long a rank waits for an order while rank 0 reads, validates or saves
 ORDER_BYTES = 256  # size of an order's first broadcast, padded; a longer order needs a second broadcast
-ANSWER_BYTES = 1024
+ANSWER_BYTES = 1024  # size of an answer, padded; a longer answer is cut
 _GET_INTERFACE_ADDRESS = 0x8915  # SIOCGIFADDR of Linux
 
 
@@ -282,7 +282,7 @@ def _compare_versions(store: Store, address: ClusterAddress) -> None:
     """Raise on every rank whose program or type of processor differs from rank 0's, and on rank 0 too."""
     own = {
         "jumok": jumok_version(),
-        "code": _code_digest(),
+        "digest of the source code": _code_digest(),
         "torch": torch.__version__,
         "machine": platform.machine(),
     }
@@ -322,7 +322,7 @@ def _code_digest() -> str:
 def _choose_interface(address: ClusterAddress) -> None:
     """Choose the interface that leads to rank 0, unless the user has chosen one.
 
-    Without a choice, Gloo uses the interface to which the name of this host resolves.
+    If that interface is not found, Gloo uses the interface to which the name of this host resolves.
     """
     if "GLOO_SOCKET_IFNAME" not in os.environ and (name := _interface_towards(address)):
         os.environ["GLOO_SOCKET_IFNAME"] = name

@@ -6,7 +6,7 @@ DistributedDataParallel does not: it rebuilds its buckets after the first backwa
 three or more processes adds in another order.)
 
     reduce_gradients    all_to_all_single: each gradient goes to its owner only
-    sum_over_ranks      all_gather of a few float64
+    sum_over_ranks      all_gather of the values as float64
     share_parameters    each owner broadcasts its parameters
 
 In every block of memory the parameters are sorted by owner, so the parameters of one owner are one section.

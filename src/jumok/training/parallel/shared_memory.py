@@ -4,7 +4,7 @@ The owner of a parameter sums its gradients, steps Adam for it and writes its ne
 it. So no tensor is sent, and no sum depends on which rank is done first.
 
     block    weights | exp_avg | exp_avg_sq | gradients of rank 0, 1, … | Adam's step per parameter    float32
-             numbers that `sum_over_ranks` adds up: (rank, number)                                     float64
+             values that `sum_over_ranks` adds up: (rank, value)                                       float64
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def _initial_model(overrides: Overrides, inputs: Inputs) -> InitialModel | None:
 
 
 def read_inputs(inputs: Inputs, overrides: Overrides, folder: RunFolder) -> Sentences:
-    """Read the files of a run, and note their sizes and times, unless they changed while they were read."""
+    """Read the files of a run. If they did not change meanwhile, note their sizes and times."""
     sources = describe_sources(inputs)
     corpora, validation = open_inputs(inputs, overrides)
     held_out_pairs = overrides.with_defaults().training.held_out_pairs

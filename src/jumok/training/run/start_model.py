@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from jumok.config.derive import SIZES
 from jumok.config.recipe import as_written
 from jumok.config.resolve import DerivedSetting
-from jumok.errors import RecipeError, UnsupportedError
+from jumok.errors import DataError, RecipeError, UnsupportedError
 from jumok.inference.loading import open_tokenizers
 from jumok.storage.folders import remove_folder, verify_folder, write_folder
 from jumok.storage.model_folder import card_from_json, card_to_json, find_model_folder, read_stored_model
@@ -31,7 +31,7 @@ from jumok.training.run.initial_model import (
 from jumok.training.run.inputs import is_picture_corpus
 from jumok.training.run.old_pairs import Collector, OldPairs, collect_old_pairs
 from jumok.training.validation.translation import TranslationValidation
-from jumok.types import UNKNOWN
+from jumok.types import UNKNOWN, Pair
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -146,8 +146,8 @@ class StartModel:
             model_folder = find_model_folder(Path(self.folder))
             collector = Collector(model_folder, self.tokenizers, recipe.languages, self.inputs)
             old_pairs = collect_old_pairs(collector, sentences, recipe.fine_tuning)
-            if old_pairs.keep:  # raises now if all pairs to keep are too long to validate on
-                TranslationValidation(old_pairs.keep, self.tokenizers, recipe)
+            if old_pairs.keep:
+                _check_keep_lengths(old_pairs.keep, self.tokenizers, recipe)
         if folder.start.exists():
             remove_folder(folder.start)
         card = json.dumps(card_to_json(self.card), ensure_ascii=False)
@@ -252,6 +252,18 @@ def _matching_weights(names: Iterable[str], patterns: Sequence[str]) -> set[str]
     return frozen
 
 
+def _check_keep_lengths(keep: Sequence[Pair], tokenizers: TokenizerPair, recipe: Recipe) -> None:
+    """Raise now, and not after the training, if all pairs to keep are too long to validate on."""
+    try:
+        TranslationValidation(keep, tokenizers, recipe)
+    except DataError:
+        raise DataError(
+            f"Nothing shows what the model keeps: all {len(keep):,} pairs to keep have more than "
+            f"{recipe.training.max_sentence_tokens} tokens on a side. Raise training.max_sentence_tokens, or "
+            "give shorter pairs with --keep."
+        ) from None
+
+
 def _largest_fitting_size(width: int) -> str:
     """Return the largest size of at most this width, else the smallest: imported models name no size."""
     fitting = [size for size, (_, _, size_width, _, _) in SIZES.items() if size_width <= width]
@@ -259,12 +271,12 @@ def _largest_fitting_size(width: int) -> str:
 
 
 def _describe_unknown(tokenizers: TokenizerPair, sentences: Sentences) -> str:
-    """Describe the share of unknown tokens in the first new pairs. Fine-tuning adds no tokens."""
+    """Describe the share of unknown tokens in the first new pairs. Fine-tuning learns no new tokens."""
     pairs = [pair for pair, _ in zip(sentences.pairs(), range(SAMPLED_PAIRS), strict=False)]
     sides = (tokenizers.source, [p.source for p in pairs]), (tokenizers.target, [p.target for p in pairs])
     tokens = [token for tokenizer, texts in sides for ids in tokenizer.encode_batch(texts) for token in ids]
     unknown = tokens.count(UNKNOWN)
-    share = unknown / max(len(tokens), 1)
-    return (
-        "no unknown token in the new pairs" if not unknown else f"{share:.2%} of the new tokens are unknown"
-    )
+    where = f"in the first {len(pairs):,} new pairs"
+    if not unknown:
+        return f"no unknown token {where}"
+    return f"{unknown / len(tokens):.2%} of the tokens {where} are unknown"

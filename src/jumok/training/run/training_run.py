@@ -286,9 +286,8 @@ def _make_trainer(
         group=group,
         validation=run.data.validation,
         settings=settings,
-        plan=record.plan.until(
-            checkpoint_step
-        ),  # steps after the checkpoint are lost, and so are their revisions
+        # Steps after the checkpoint are lost, and so are the revisions of the plan in these steps.
+        plan=record.plan.until(checkpoint_step),
         budget=budget,
         files=RunFiles(
             folder.checkpoints, metrics, lambda plan: folder.write_record(replace(record, plan=plan))

@@ -51,7 +51,7 @@ class ClassValidation(TokenValidation):
     def cost_in_tokens(self) -> float:
         """Return the number of training tokens that cost as much as a validation.
 
-        A batch with n as `training.batch_tokens` may have 2 n patches, so a patch counts as half a token. A
-        forward pass costs a third of a training step.
+        A batch has at most 2 · `training.batch_tokens` patches, so a patch counts as half a token. A forward
+        pass costs a third of a training step.
         """
         return len(self) * self._num_patches / 2 / 3

@@ -61,7 +61,8 @@ class TextValidation(TokenValidation):
         """Return the self-attention of one sentence. Every validation shows the same sentence."""
         if self._snapshot_index is None:
             return None
-        text = self.pairs[self._snapshot_index].target
+        # `TextModel.attention` also normalises spaces, so both have the same tokens.
+        text = self._tokenizer.normalise_spaces(self.pairs[self._snapshot_index].target)
         sentence = TokenizedSentence.from_ids(text, self._tokenizer.encode(text), self._tokenizer)
         [attention] = TextModel(model, self._tokenizer, task=self._task).attention(text).values()
         return mean_word_map(attention, sentence, sentence)

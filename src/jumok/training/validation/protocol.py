@@ -57,8 +57,8 @@ class Validation(Protocol):
     num_too_long: int  # pairs that were left out
     fingerprint: str  # of all pairs, including those that are too long
     uniform_loss: float  # the loss of equal probabilities for all tokens
-    unigram_entropy: float  # of the target tokens; `detectors.Evidence` explains these three
-    byte_token_share: float
+    unigram_entropy: float  # the loss of a model that knows only how often each target token occurs
+    byte_token_share: float  # share of byte-fallback and unknown tokens
 
     @property
     def pairs(self) -> Sequence[Pair]: ...

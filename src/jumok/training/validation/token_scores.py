@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jumok.storage.model_folder import ScoreRecord
     from jumok.types import Batch, Pair
 
-TIMED_BATCHES = 4
+TIMED_BATCHES = 4  # how many `estimate_seconds` times
 
 
 class TokenValidation(ABC):

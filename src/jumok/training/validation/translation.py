@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from jumok.types import AttentionMap, Batch, Pair
 
 MAX_TRANSLATED = 400
-NUM_SAMPLES = 3
-FLATNESS_PAIRS = 16
-TIMED_BATCHES, TIMED_TRANSLATIONS = 4, 50
+NUM_SAMPLES = 3  # translations that every validation shows
+FLATNESS_PAIRS = 16  # pairs on which flatness is measured
+TIMED_BATCHES, TIMED_TRANSLATIONS = 4, 50  # how many `estimate_seconds` times
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,11 @@ class TranslationValidation:
     def translate(
         self, model: Model, beam: int, *, should_stop: Callable[[], bool] = never_stop
     ) -> list[str] | None:
-        """Translate the sources of `translated`, each as a whole line; None if interrupted."""
+        """Translate the sources of `translated`; None if interrupted.
+
+        Each source is a whole line, except that the `Translator` splits sources of more than 200 tokens, also
+        if `training.max_sentence_tokens` is higher.
+        """
 
         def abort_if_stopped(done: int, total: int) -> None:
             if should_stop():
