@@ -42,6 +42,8 @@ def split(text: str) -> list[str]:
         ("Yes. I go. So do I. Go!", ["Yes.", "I go.", "So do I.", "Go!"]),
         ("1. Open the door. 2. Go in.", ["1. Open the door.", "2. Go in."]),
         ("네. 알겠습니다.", ["네.", "알겠습니다."]),
+        ("Стоит 5 тыс. рублей. Дорого.", ["Стоит 5 тыс. рублей.", "Дорого."]),
+        ("Np. łódź, 5 mln. šest. Ďalej.", ["Np. łódź, 5 mln. šest.", "Ďalej."]),
         ("It costs 3.50 at example.com today. Good.", ["It costs 3.50 at example.com today.", "Good."]),
         ("one\n\n  two\t\n---\n", ["one", "two"]),
         ("", []),

@@ -30,10 +30,10 @@ MULTIPLE_SENTENCES = "multiple_sentences"
 _MOSTLY_PARAGRAPHS, _SINGLE_SENTENCES = 0.5, 0.001
 
 _SPACES_BETWEEN_SENTENCES = " \u00a0\u3000"  # the space, the no-break space and the ideographic space
-# If a full stop is followed by a lower-case letter or an entity (&quot;), the sentence continues. Full-width
-# punctuation needs no space after it. A run of full stops matches only from its first full stop, so that
-# thousands of full stops take linear time.
-_SENTENCE_END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^a-zà-ÿ&])|[。！？｡]++[”’」』）]*+\s*+")
+# If a full stop is followed by an entity (&quot;), the sentence continues. Full-width punctuation needs no
+# space after it. A run of full stops matches only from its first full stop, so that thousands of full stops
+# take linear time.
+_SENTENCE_END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^&])|[。！？｡]++[”’」』）]*+\s*+")
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 # Most texts are one sentence. A search with this pattern recognises such texts quickly.
 _MAY_SPLIT = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029。！？｡]|[.?!…][\"'”’»)\]]*+\s++\S")
@@ -50,7 +50,7 @@ _INITIAL = re.compile(r"[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z]")
 _MAX_ABBREVIATION = 12
 # A sentence with more characters is split, so that a worker does not run out of memory.
 _MAX_CHARACTERS = 1_000
-_MAX_LINE = 10_000  # the same limit for lines in the mode "keep"
+_MAX_LINE = 10_000  # in the mode "keep", a line with more characters is split
 _SPLIT_AFTER = (", ", "、", "，", " ")  # best first
 
 
@@ -160,7 +160,12 @@ def _spans_of_line(text: str, start: int, end: int) -> list[Span]:
 
 
 def _is_inside_sentence(text: str, sentence_start: int, match: re.Match[str]) -> bool:
-    """Return whether a full stop belongs to an abbreviation, an initial or an item number ("1. Open it")."""
+    """Return whether the sentence continues after a full stop.
+
+    It does before a lower-case letter, and after an abbreviation, an initial or the number of an item ("1.").
+    """
+    if match.group()[0] in ".?!…" and text[match.end()].islower():
+        return True
     if match.group().rstrip() != ".":
         return False
     before = text[max(sentence_start, match.start() - _MAX_ABBREVIATION) : match.start()]

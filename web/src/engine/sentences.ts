@@ -8,7 +8,7 @@ export type Sentences = "split" | "keep";
 
 const LINE = /[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+/g;
 // A lower-case letter or an entity (&quot;) after the punctuation continues the sentence.
-const SENTENCE_END = new RegExp(`(?<![.?!…])[.?!…]+["'”’»)\\]]*[${SPACES}]+(?=[^a-zà-ÿ&${SPACES}])|[。！？｡]+[”’」』）]*[${SPACES}]*`, "g");
+const SENTENCE_END = new RegExp(`(?<![.?!…])[.?!…]+["'”’»)\\]]*[${SPACES}]+(?=[^\\p{Lowercase}&${SPACES}])|[。！？｡]+[”’」』）]*[${SPACES}]*`, "gu");
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 // In "Dr. Kim", "J. Kim" and "e.g. Kim", the full stop does not end a sentence.
 const ABBREVIATION =
