@@ -292,6 +292,30 @@ def test_yaml_that_is_not_understood_is_refused_with_its_line(line: str) -> None
         read_document("a.yml", f"first: one\n{line}\n".encode())
 
 
+@pytest.mark.parametrize("line", ["a: text", "a: 'text'", "- text", "a: 12", "- a: text"])
+def test_a_yaml_text_that_continues_on_the_next_line_is_refused(line: str) -> None:
+    """A dash at the beginning of such a line is not the dash of a list item."""
+    for next_line in ("     - more", "     more"):
+        with pytest.raises(DataError, match="Line 3 is not understood"):
+            read_document("a.yml", f"first:\n {line}\n{next_line}\n".encode())
+
+
+def test_yaml_lists_and_keys_may_follow_a_text() -> None:
+    text = (
+        "a: one\nb:\n  - two\n  - c: three\n    d: four\n# comment\n     # comment\ne: # comment\n  f: five\n"
+    )
+    _, document = read_document("a.yml", text.encode())
+    assert document.segments == ["one", "two", "three", "four", "five"]
+
+
+def test_only_dates_and_times_of_yaml_are_no_text() -> None:
+    dates = ["2024-01-01", "2024-1-1", "2024-01-01T10:00:00Z", "2024-01-01 10:00:00.5 +01:00"]
+    texts = ["2024-01-01 is the day we meet", "2024-01-01, Monday"]
+    lines = "".join(f"- {line}\n" for line in (*dates, *texts))
+    _, document = read_document("a.yml", lines.encode())
+    assert document.segments == texts
+
+
 @pytest.mark.parametrize("text", ["12", "true", "- not a list", "a: b", "# x", "yes", ""])
 def test_a_yaml_translation_that_would_mean_something_else_is_quoted(text: str) -> None:
     _, document = read_document("a.yml", b"key: word\n")

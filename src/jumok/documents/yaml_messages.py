@@ -30,7 +30,8 @@ _KEY_END = re.compile(r":(?:\s|$)")
 _COMMENT = re.compile(r"\s#")
 _BLOCK = re.compile(r"[|>][+-]?\s*(?:\s#.*)?")
 _NOT_TEXT = re.compile(
-    r"~|null|true|false|yes|no|on|off|[-+]?[\d.,_:]+(?:[eE][-+]?\d+)?|0x[\da-fA-F]+|\d{4}-\d\d-\d\d.*|\[\]|\{\}"
+    r"~|null|true|false|yes|no|on|off|[-+]?[\d.,_:]+(?:[eE][-+]?\d+)?|0x[\da-fA-F]+|\[\]|\{\}"
+    r"|\d{4}-\d\d?-\d\d?(?:(?:T|\s+)\d\d?:\d\d:\d\d[\d.]*\s*(?:Z|[-+]\d[\d:]*)?)?"  # a date, or date and time
     r"|:\w+",  # a symbol of Ruby
     re.IGNORECASE,
 )
@@ -43,6 +44,7 @@ def _parse(text: str) -> CompositeTemplate:
     lines = split_lines(text.replace("\r\n", "\n"))
     parts: list[str | TextTemplate] = []
     index = 0
+    max_indent = len(text)  # of the next line: if it is deeper, it continues the text of this line
     while index < len(lines):
         line = lines[index]
         index += 1
@@ -50,8 +52,11 @@ def _parse(text: str) -> CompositeTemplate:
         if not content or content.startswith("#") or content in ("---", "..."):
             parts.append(f"{line}\n")
             continue
+        if len(line) - len(line.lstrip(" ")) > max_indent:
+            raise _line_error(line, index)
         before, value = _split_line(line, index)
         parts.append(before)
+        max_indent = len(text) if not value or value.startswith("#") else _indent_of_node(before)
         if _BLOCK.fullmatch(value):
             end = _end_of_block(lines, index, _indent_of_node(before))
             parts.append(f"{value}\n")
