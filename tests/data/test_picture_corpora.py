@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,12 @@ def test_captions_have_a_language_and_regions(tmp_path: Path) -> None:
     assert first.picture is not None
     assert first.picture.regions == (Region(1, 0.0, 0.0, 0.5, 1.0),)
     assert format_regions(first.picture.regions) == "1:0,0,0.5,1"
+    for name, content in (
+        ("A.TSV", captions.read_bytes()),
+        ("b.tsv.gz", gzip.compress(captions.read_bytes())),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert next(open_corpus(tmp_path / name).pairs()).picture == first.picture
     with pytest.raises(DataError, match=r"columns cannot be chosen\. Received: --columns 1,2\. Leave it out"):
         open_corpus(captions, columns="1,2")
 

@@ -1,8 +1,8 @@
 """Read a file, plain or compressed, as a stream of lines of text.
 
 Lines end at "\\n" and nowhere else: U+2028, U+0085 and the like are characters of a sentence, and splitting
-at them would shift every line that follows. (If the first 64 KiB or more of a file, or all of a smaller file,
-have "\\r" and no "\\n", the file comes from an old Mac, and its lines end at "\\r".) Nothing is repaired
+at them would shift every line that follows. (If the beginning of a file, at least 64 KiB or the whole file,
+has "\\r" and no "\\n", the file comes from an old Mac, and its lines end at "\\r".) Nothing is repaired
 silently: a byte order mark and carriage returns are dropped and counted in `dropped`. A file with bytes that
 are not valid UTF-8 is refused: the message has the line and the offset of these bytes, and the encoding that
 probably fits. If `file.encoding` names another encoding, a file with bytes that are not valid in that

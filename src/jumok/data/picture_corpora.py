@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.data.input_files import InputFile
+from jumok.data.input_files import InputFile, without_compression
 from jumok.data.lines import read_lines
 from jumok.data.readers import split_weight
 from jumok.errors import DataError
@@ -49,7 +49,7 @@ def holds_pictures(path: str | Path) -> bool:
     path = Path(split_weight(str(path))[0])
     if path.is_dir():
         return True
-    if path.suffix != ".tsv" or not path.is_file():
+    if not without_compression(path.name).lower().endswith(".tsv") or not path.is_file():
         return False
     try:
         cells = _first_cells(InputFile(path))
@@ -98,7 +98,7 @@ def unreadable_refusal(count: int) -> str:
 
 def _read_classes(folder: Path, dropped: Counter[str]) -> Iterator[NumberedPair]:
     for number, (path, name) in enumerate(_class_pictures(folder, dropped), start=1):
-        yield number, Pair(str(path), name, picture=Picture(_digest(path, str(path))))
+        yield number, Pair(str(path), name, picture=Picture(_digest(path, str(folder))))
 
 
 def _class_pictures(folder: Path, dropped: Counter[str]) -> Iterator[tuple[Path, str]]:
@@ -155,9 +155,9 @@ def _path_inside(folder: Path, root: Path, name: str, where: str) -> Path:
         raise DataError(f"{where} has no valid path: {error}. Received: {name[:80]!r}.") from None
     if not is_inside:
         raise DataError(
-            f"{where} names a picture outside the folder of the file, which could be any file of this "
-            f"computer. Received: {name[:200]!r}. Put the pictures into {folder} or below it, and write "
-            "their paths relative to it."
+            f"{where} names a picture outside the folder of the file, or by an absolute path. That could be "
+            f"any file of this computer. Received: {name[:200]!r}. Put the pictures into {folder} or below "
+            "it, and write their paths relative to it."
         )
     return folder / name
 
