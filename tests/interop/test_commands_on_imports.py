@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -97,6 +98,8 @@ def test_the_commands_look_evaluate_shortlist_and_info_work_with_an_imported_mod
     facts = json.loads(call(capsys, "info", model, "--json"))
     assert facts["facts"]["licence"] == "cc-by-4.0"
     assert "positions marian, swish" in facts["model"]
+    table = call(capsys, "info", model)
+    assert not re.search(r"^(scores|corpora|targets)\s*$", table, re.MULTILINE)
 
 
 def test_silencing_the_cross_attention_changes_the_translation(model: Path) -> None:

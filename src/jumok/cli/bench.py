@@ -36,7 +36,7 @@ def bench(
     convolutional layer; operations, sequential steps, longest paths; and why scores are divided by √d.
     """
     del what  # "attention" is the only value so far
-    from jumok.profiling.cost import keep_memory  # start-up
+    from jumok.profiling.cost import keep_freed_memory  # start-up
     from jumok.profiling.table import attention_table, check_sizes  # start-up
 
     lengths = check_sizes(_parse_lengths(sizes))
@@ -45,7 +45,7 @@ def bench(
             "measuring time for about {seconds:.0f} seconds, then memory and operations", seconds=seconds
         )
         typer.echo(message, err=True)
-    table = attention_table(lengths, seconds=seconds, memory_kept=keep_memory())
+    table = attention_table(lengths, seconds=seconds, memory_kept=keep_freed_memory())
     if as_json:
         typer.echo(json.dumps(table.to_dict(), ensure_ascii=False, indent=1))
         return

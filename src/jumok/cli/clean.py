@@ -139,8 +139,9 @@ def _score(
 
 
 def _lowest_kept_score(scores: Sequence[PairScore], share: float) -> float:
-    """Return the lowest score of the pairs that are kept: the best ones, up to this share.
+    """Return the lowest score of the pairs that are kept, which are about this share of all pairs, the best.
 
+    They are more if several pairs have the lowest score.
     A pair that is too long for a model has the score 0. It is kept only if `share` is 1, or if all pairs have
     the score 0.
     """

@@ -102,7 +102,7 @@ def _report_incomplete(path: Path, incomplete: Mapping[str, str]) -> None:
     if incomplete:
         source, target = next(iter(incomplete.items()))
         note = localise(
-            "{name} has {count:,} translations that lack a placeholder of their source, which are not used: "
+            "{name} has translations that lack a placeholder of their source. They are not used ({count:,}): "
             "{source!r} → {target!r}.",
             name=path.name,
             count=len(incomplete),
@@ -240,7 +240,8 @@ def _translate_in_order(
         progress.remove()  # after failures the file is kept, so that the same command can continue
     if job.memory:
         message = localise(
-            "{count:,} segments and sentences were taken from the translation memory.", count=num_from_memory
+            "Segments and sentences that were taken from the translation memory: {count:,}.",
+            count=num_from_memory,
         )
         typer.echo(message, err=True)
     _report_folder(plan, len(failures), num_done_before)

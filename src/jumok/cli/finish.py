@@ -1,4 +1,4 @@
-"""`jumok finish RUN`: end a training run now, with the best model so far."""
+"""`jumok finish RUN`: make the final model of a run that was stopped before its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jumok.cli.status_line import status_line
 def finish(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder: the --out of `jumok train`.")],
 ) -> None:
-    """End a run now: make its model from the best checkpoint so far, with scores and alignments.
+    """Make the final model of a stopped run from its best checkpoint so far, with scores and alignments.
 
     Use it after Ctrl-C, or for a run that was killed. `jumok translate RUN` also works without it, with the
     best model so far. `jumok train` with more steps, minutes or epochs continues a finished run.

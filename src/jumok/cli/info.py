@@ -211,7 +211,7 @@ def _describe_read_out(read_out: ReadOut) -> str:
 
 
 def _format_value(value: Any) -> str:
-    if value is None or value is False:
+    if value is None or value is False or value in ([], {}):
         return localise("none")
     if value is True:
         return localise("yes")

@@ -250,7 +250,10 @@ def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
         del sides["source"]
     if facts.picture_side and not facts.target_language:  # classes have no language
         return []
-    return [DerivedSetting(f"languages.{side}", code, "named by the corpus") for side, code in sides.items()]
+    return [
+        DerivedSetting(f"languages.{side}", code, "named by the corpus" if code else "the corpus names none")
+        for side, code in sides.items()
+    ]
 
 
 def _source(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:

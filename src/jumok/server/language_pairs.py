@@ -137,6 +137,11 @@ def _languages_of(folder: Path, recipe: Recipe) -> tuple[str, str]:
             "sentence pairs, or on pictures with captions."
         )
     source, target = codes = ("" if reads_pictures else recipe.languages.source, recipe.languages.target)
+    if reads_pictures and not _LANGUAGE_CODE.fullmatch(target):
+        raise ModelFolderError(
+            f"{folder} does not say in which language it writes captions. Received: {target[:40]!r}. Train "
+            "it with --to and a code such as en or pt-BR."
+        )
     if not target or not (source or reads_pictures):
         raise ModelFolderError(
             f"{folder} does not say which languages it translates between. Train it with --from and --to."
