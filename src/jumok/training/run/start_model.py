@@ -276,7 +276,7 @@ def _describe_unknown(tokenizers: TokenizerPair, sentences: Sentences) -> str:
     sides = (tokenizers.source, [p.source for p in pairs]), (tokenizers.target, [p.target for p in pairs])
     tokens = [token for tokenizer, texts in sides for ids in tokenizer.encode_batch(texts) for token in ids]
     unknown = tokens.count(UNKNOWN)
-    where = f"in the first {len(pairs):,} new pairs"
+    count = f"{len(pairs):,}"
     if not unknown:
-        return f"no unknown token {where}"
-    return f"{unknown / len(tokens):.2%} of the tokens {where} are unknown"
+        return f"no unknown token in the first {count} new pairs"
+    return f"{unknown / len(tokens):.2%} of the tokens in the first {count} new pairs are unknown"
