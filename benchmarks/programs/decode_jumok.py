@@ -39,7 +39,8 @@ def main() -> None:
                 out.write(translation.text + "\n")
 
     translate(WARM_UP_LINES)
-    tokens = options.length * len(options.source.read_text(encoding="utf-8").splitlines())
+    with options.source.open(encoding="utf-8") as lines:
+        tokens = options.length * sum(1 for _ in lines)
     report(tokens_per_s=tokens / repeat(translate, options.seconds))
 
 

@@ -78,7 +78,7 @@ def draw_masks() -> Pictures:
 
 
 def draw_offspring() -> Pictures:
-    """The words that each of four words attends to, in an encoder alone and in a decoder alone."""
+    """For offspring.md (BERT, GPT): what each word attends to in an encoder alone, and in a decoder alone."""
     words = ("I", "go", "home", "now")
     for site, title in (
         ("encoder", "The encoder alone: all words"),

@@ -170,7 +170,7 @@ def test_environment_variables_set_the_cache_folder(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_foreign_entry_with_a_valid_manifest_is_not_used(temporary_cache: Path) -> None:
-    """First the entry of another model is in its place, then changed files with a new manifest are."""
+    """The entry is replaced twice: by that of another model, and by changed files with a new manifest."""
     get_or_create({"weights": "a"}, Creator())
     get_or_create({"weights": "b"}, lambda: {**FILES, "model.bin": b"foreign"})
     [entry] = [path for path in entries(temporary_cache) if (path / "model.bin").read_bytes() == b"weights"]

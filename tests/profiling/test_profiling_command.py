@@ -18,7 +18,9 @@ TINY = ["--sizes", "64,128,256", "--seconds", "0"]
 
 @pytest.fixture
 def call(capsys, monkeypatch):
-    monkeypatch.setattr("jumok.profiling.cost.keep_memory", lambda: True)  # the real one affects later tests
+    monkeypatch.setattr(
+        "jumok.profiling.cost.keep_freed_memory", lambda: True
+    )  # the real one affects later tests
 
     def run(*arguments):
         with pytest.raises(SystemExit) as end:

@@ -136,7 +136,9 @@ def test_chunks_of_a_long_sequence_are_independent(name):
 @pytest.mark.parametrize("name", PROFILED_LAYERS)
 def test_memory_does_not_grow_quadratically(name):
     short, long = (cost_of(name, length).peak_bytes for length in (256, 1024))
-    assert 0 < long < 4.5 * short  # of four times the length; quadratic memory would be 16 times as much
+    assert (
+        0 < long < 4.5 * short
+    )  # the sequence is four times as long; quadratic memory would be 16 times as much
     assert cost_of(name, 256).peak_bytes == short  # to the byte
 
 
@@ -175,7 +177,7 @@ def test_runs_take_turns_and_medians_tell_fast_from_slow():
 
 PAGE_COUNTER = """
 import resource, torch
-from jumok.profiling.cost import keep_memory
+from jumok.profiling.cost import keep_freed_memory
 
 def new_pages():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -183,7 +185,7 @@ def new_pages():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 new_pages()
-print(keep_memory(), *(new_pages() for _ in range(20)))
+print(keep_freed_memory(), *(new_pages() for _ in range(20)))
 """
 
 

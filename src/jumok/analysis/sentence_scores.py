@@ -113,7 +113,10 @@ def _losses(translator: Translator, pairs: Sequence[Pair]) -> list[float | None]
 
 
 def _count_repeats(words: Sequence[str]) -> int:
-    """Count the words in sequences of up to `MAX_REPEATED_WORDS` words that follow the same sequence."""
+    """Count the words of sequences that repeat the sequence right before them.
+
+    A sequence has at most `MAX_REPEATED_WORDS` words.
+    """
     repeated: set[int] = set()
     for period in range(1, MAX_REPEATED_WORDS + 1):
         for start in range(period, len(words) - period + 1):

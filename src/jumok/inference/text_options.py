@@ -40,7 +40,9 @@ class LineByLine(TypedDict):
 
 
 LINE_BY_LINE: LineByLine = {"sentences": "keep", "protect": False}
-"""Options for scores and terms: each line is translated as a whole, and the translation is not edited."""
+"""Options if the caller has divided the text, or only wants scores.
+
+Each line is translated as a whole, and the translation is not edited."""
 
 
 @dataclass(frozen=True, slots=True)

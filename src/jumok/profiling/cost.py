@@ -142,8 +142,8 @@ def _storages(values: Sequence[object]) -> dict[int, torch.UntypedStorage]:
 def _sequential_steps(func: Any, args: tuple[Any, ...]) -> int:
     """Return the number of sequential steps of an operation.
 
-    A running sum has one step per term. Concatenation has no steps, since it computes nothing: several chunks
-    of a sequence take no longer than one chunk if there is a processor for each chunk.
+    A running sum has one step per term. Concatenation computes nothing and has no steps. So a layer that
+    computes a sequence in independent chunks and joins them has as many steps as with one chunk.
     """
     if func is torch.ops.aten.cumsum.default:
         return int(args[0].shape[args[1]])
@@ -187,7 +187,7 @@ def _time_turn(run: Callable[[], object], flush_buffer: Tensor) -> list[float]:
     return times[1:] or times
 
 
-def keep_memory() -> bool:
+def keep_freed_memory() -> bool:
     """Make glibc keep freed memory in the process; return whether that worked.
 
     By default large blocks go back to the kernel at once, and the kernel has to clear their pages before the

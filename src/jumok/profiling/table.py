@@ -114,7 +114,7 @@ def attention_table(
 ) -> Table:
     """Measure every layer on sequences of these sizes, timing for about `seconds` in total.
 
-    `memory_kept` is only reported: call `keep_memory` first if the process may keep freed memory.
+    `memory_kept` is only reported: call `keep_freed_memory` first if the process may keep freed memory.
     """
     lengths, shape = check_sizes(sizes), shape or Shape()
     runs = _runs(lengths, shape)

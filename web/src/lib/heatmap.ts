@@ -34,7 +34,7 @@ export interface Style {
 export const FONTS = 'system-ui, "Noto Sans KR", "Noto Sans CJK KR", "Apple SD Gothic Neo", "Malgun Gothic", sans-serif';
 const TEXT_COLOURS = { light: "#1c2430", dark: "#e6eaf0" };
 const BACKGROUNDS = { light: "#ffffff", dark: "#14171c" };
-/** The colours of the stroke in a cell without a number. */
+/** The colours of the diagonal line in an empty cell (`map.empty`). */
 const STROKE_COLOURS = { light: "#b4bcc6", dark: "#59636f" };
 /** The font size of labels. Labels of smaller cells are smaller. */
 export const FONT_SIZE = 13;
@@ -206,7 +206,8 @@ export function drawPixels(canvas: HTMLCanvasElement, map: Pick<AttentionMap, "r
   context.putImageData(image, 0, 0);
 }
 
-/** A drawing like that of `drawMap`, as SVG. Every cell that has a number also has a tooltip with it. */
+/** A drawing like that of `drawMap`, as SVG. Every cell that is not empty has a tooltip with its number, even if the number
+ * is not written into the cell. */
 export function mapSvg(map: AttentionMap, layout: Layout, style: Style): string {
   const { cellWidth, rowHeight, left, top, width, height } = layout;
   const parts = [

@@ -22,8 +22,8 @@ export interface Scene {
   example: string;
 }
 
-/** The cross-attention head whose silencing lowers the translation's log-probability most, as [layer, head]. Null before effects are
- * measured. */
+/** The cross-attention head whose silencing lowers the translation's log-probability most, or raises it least, as [layer, head]. Null
+ * before effects are measured. */
 export function decisiveCrossHead(explanation: Explanation | undefined): [number, number] | null {
   const table = explanation?.statistics.cross?.effect;
   let best: [number, number] | null = null;

@@ -101,7 +101,10 @@ class Adjective:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Expression:
-    """An adverb, a time, a number or a relation in both languages. Only a time has tenses and a kind."""
+    """An adverb, a time, a number or a spatial relation (`under`, 밑) in both languages.
+
+    Only a time has tenses and a kind.
+    """
 
     english: tuple[str, ...]
     korean: tuple[str, ...]
@@ -252,7 +255,10 @@ def is_listed(names: str, english: str, korean: Stem) -> bool:
 
 
 def _time_kinds(cell: str) -> frozenset[str]:
-    """Return the kinds of times of a cell with profiles and kinds. No time has the kind "again"."""
+    """Return the kinds of times of a cell with profiles and kinds.
+
+    The flag "again" (`is_repeatable`) stays in the result. It matches no time.
+    """
     profiles = expressions.TIME_PROFILES
     return frozenset(kind for name in cell.split() for kind in profiles.get(name, name).split())
 

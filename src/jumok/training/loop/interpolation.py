@@ -23,7 +23,8 @@ ALPHAS = tuple(tenths / 10 for tenths in range(1, 11))
 MAX_LOSS_RISE = 0.005
 """How much the loss of the pairs to keep may rise, in nats per token: half a percent of their perplexity."""
 MIN_SHARE_OF_GAIN = 0.75
-"""Share of the best gain on the new pairs that suffices if the start model's translations are to be kept."""
+"""Share of the best gain on the new pairs that suffices if the pairs to keep have translations of the start
+model instead of references."""
 
 
 @dataclass(frozen=True, slots=True)

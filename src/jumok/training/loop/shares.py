@@ -92,7 +92,7 @@ def reduce_nodes(
     for number in range(rounds):
         for index, parameter in enumerate(parameters):
             parameter.grad = nodes[number].gradients[index] if number < len(nodes) else None
-        owned, by_sender = backend.exchange_gradients(again=number > 0)
+        owned, by_sender = backend.exchange_gradients(first_of_update=number == 0)
         for rank_nodes, gradients in zip(by_rank, by_sender, strict=True):
             if number < len(rank_nodes):
                 # The next round overwrites the gradients that this round has received.

@@ -81,7 +81,7 @@ class Network:
         for parameter, exp_avg, exp_avg_sq, step in views:
             optimiser.state[parameter] = {"step": step, "exp_avg": exp_avg, "exp_avg_sq": exp_avg_sq}
 
-    def exchange_gradients(self, *, again: bool = False) -> tuple[list[Tensor], list[list[Tensor]]]:
+    def exchange_gradients(self, *, first_of_update: bool = True) -> tuple[list[Tensor], list[list[Tensor]]]:
         torch._foreach_copy_(self._gradient_views, [gradient_or_zeros(p) for p in self.parameters])
         received = self._received.flatten()
         lengths = [self._lengths[self.rank]] * self.world_size

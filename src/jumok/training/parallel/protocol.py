@@ -48,7 +48,7 @@ class ParallelBackend(Protocol):
         Afterwards `.grad` of an owned parameter is that sum, and `.grad` of every other parameter is None.
         """
 
-    def exchange_gradients(self, *, again: bool = False) -> tuple[list[Tensor], list[list[Tensor]]]:
+    def exchange_gradients(self, *, first_of_update: bool = True) -> tuple[list[Tensor], list[list[Tensor]]]:
         """Return the parameters that this rank owns, and the gradients that each rank computed for them.
 
         Without `training.shares`, an update calls `reduce_gradients` instead. With shares, the gradients of
@@ -56,8 +56,8 @@ class ParallelBackend(Protocol):
         rank. There are several calls per update if some rank has several partial sums, that is, several nodes
         of the tree.
 
-        The gradients are valid until the next call. `again` is true except in the first call of an update. If
-        `again` is true, `SharedMemory` waits until all ranks have read the gradients of the last call.
+        The gradients are valid until the next call. In every call of an update but the first,
+        `SharedMemory` waits until all ranks have read the gradients of the call before.
         """
 
     def sum_over_ranks(self, values: Sequence[float]) -> list[float]:

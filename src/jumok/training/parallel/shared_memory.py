@@ -102,8 +102,8 @@ class SharedMemory:
         self._barrier()
         return self._sum_owned_gradients()
 
-    def exchange_gradients(self, *, again: bool = False) -> tuple[list[Tensor], list[list[Tensor]]]:
-        if again:
+    def exchange_gradients(self, *, first_of_update: bool = True) -> tuple[list[Tensor], list[list[Tensor]]]:
+        if not first_of_update:
             self._barrier()  # others may still read what the last call has published
         own = [gradient_or_zeros(self.parameters[index]) for index in self._owned]
         self._publish_gradients()

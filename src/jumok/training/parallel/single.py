@@ -39,7 +39,7 @@ class SingleProcess:
             gradients.append(parameter.grad)
         return gradients
 
-    def exchange_gradients(self, *, again: bool = False) -> tuple[list[Tensor], list[list[Tensor]]]:
+    def exchange_gradients(self, *, first_of_update: bool = True) -> tuple[list[Tensor], list[list[Tensor]]]:
         return self._parameters, [self.reduce_gradients()]
 
     def sum_over_ranks(self, values: Sequence[float]) -> list[float]:
