@@ -194,6 +194,9 @@ def test_a_line_break_of_html_ends_a_sentence(line_break: str) -> None:
     [
         ("- item\n\n| a | b |\n| --- | --- |\n\n    code here\n", ["item", " a ", " b "]),
         ("- item\n\n```\nx\n```\n\n    code here\n", ["item"]),
+        ("- ```sh\n  make it\n  ```\n- go on\n\n1. ~~~\n   make\n   ~~~\n\nend\n", ["go on", "end"]),
+        ("> - ```\n>   code\n>   ```\n>\n>   text\n\nend\n", ["text", "end"]),
+        ("- ```sh\n  make\n  ```\n\n  more\n\n      code\n", ["more"]),
         ("- item\n\n<!-- x -->\n\n    code here\n", ["item"]),
         ("1. Run this:\n\n        pip install x\n\n   and go on\n", ["Run this:", "and go on"]),
         ("- a\n\n    - b\n\n        - c\n\n          text\n\n              code\n", ["a", "b", "c", "text"]),

@@ -46,7 +46,7 @@ _PREFIX = re.compile(
 )
 # If five or more spaces follow the mark, the content begins after the first space.
 _CONTAINER_MARK = re.compile(r">|(?:[-*+:]|\d{1,9}[.)])(?: {1,4}(?! )| )")
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+_FENCE = re.compile(r"[ \t>]*(`{3,}(?=[^`]*$)|~{3,})")
 _RULE = re.compile(r"[ \t>]*+(?:=++|(?:[-*_][ \t]*+){2,}+)[ \t]*+")
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+")
 # The first line of a formula between $$ marks. If `end` matches, the whole formula is on this line.
@@ -115,8 +115,9 @@ class _BlockReader:
                 self._leave_items(columns)
                 is_code = after_blank and self._is_indented(columns)
             after_blank = is_blank or is_code
-            fence = _FENCE.match(line)
+            fence = _fence_of(line)
             if fence is not None:
+                self._enter_items(line)
                 index = self._copy_fence(index, fence[1])
             elif is_blank or is_code or _DEFINITION.match(line) or _RULE.fullmatch(line):
                 index = self._copy(index, index + 1)
@@ -286,6 +287,12 @@ class _BlockReader:
 def _prefix_of(line: str) -> str:
     match = _PREFIX.match(line)
     return match[0] if match else ""
+
+
+def _fence_of(line: str) -> re.Match[str] | None:
+    """Match the mark that opens a block of code, which may begin a list item or a quote."""
+    prefix = _PREFIX.match(line)
+    return _FENCE.match(line, prefix.end("containers") if prefix else 0)
 
 
 def _columns(line: str) -> list[int]:
