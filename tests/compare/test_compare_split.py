@@ -115,6 +115,17 @@ def test_other_pairs_and_foreign_folders_are_refused(tmp_path):
         split_pairs([str(tmp_path / "p.tsv")], out=tmp_path / "q.tsv")
 
 
+def test_the_same_files_in_other_sets_are_other_pairs(tmp_path):
+    lines = digit_lines(160)
+    a, b, c, d = (
+        str(write_tsv(tmp_path / f"{name}.en-de.tsv", lines[start::4])) for start, name in enumerate("abcd")
+    )
+    split_pairs([a, b], out=tmp_path / "out", valid=[c], test=[d])
+    for pairs, valid, test in (([a], [b, c], [d]), ([a], [b], [c, d])):
+        with pytest.raises(RunFolderError):
+            split_pairs(pairs, out=tmp_path / "out", valid=valid, test=test)
+
+
 def test_too_few_pairs_are_refused_and_leave_nothing_behind(tmp_path):
     out = tmp_path / "out"
     with pytest.raises(DataError, match="Give a set with --valid"):
