@@ -134,7 +134,8 @@ def _attention(result: ComparisonResult) -> Iterator[str]:
         if row.attention is None:
             drawing = f"<p>{NO_MAP}</p>"
         else:
-            drawing = draw_alignment(_scaled(row.attention, largest), title=row.name).replace(_NAMESPACE, "")
+            drawing = draw_alignment(_named_scale(row.attention, largest), title=row.name, min_scale=largest)
+            drawing = drawing.replace(_NAMESPACE, "")
         caption = escape(f"{printable(row.name)}: {printable(row.translation)}")
         yield f"<figure><figcaption>{caption}</figcaption>\n{drawing}</figure>"
     yield "</div>"
@@ -145,13 +146,8 @@ def _largest_weight(attention: AttentionMap) -> float:
     return max(1.0, float(np.nan_to_num(attention.weights, nan=0.0, posinf=1.0).max(initial=1.0)))
 
 
-def _scaled(attention: AttentionMap, largest: float) -> AttentionMap:
-    """Return the map divided by `largest`, so that this weight is shown in white, as 1 is in other maps.
-
-    The facts below the map then name the weight that is white. If `largest` is 1, the map stays as it is.
-    """
+def _named_scale(attention: AttentionMap, largest: float) -> AttentionMap:
+    """Return the map with a fact that names the weight that is white, if this weight is above 1."""
     if largest <= 1:
         return attention
-    return replace(
-        attention, weights=attention.weights / largest, facts={**attention.facts, "white": f"{largest:.3g}"}
-    )
+    return replace(attention, facts={**attention.facts, "white": f"{largest:.3g}"})

@@ -28,12 +28,14 @@ class Grid:
     keys: tuple[str, ...]
     layer_and_head: str
     """The layer and the head that were selected or averaged, as text; "" if the map has one of each."""
+    min_scale: float = 1.0
+    """A drawing beside others has the scale of the largest weight of all."""
 
     @cached_property
     def max_weight(self) -> float:
         """The upper end of the scale, drawn brightest: 1, or the largest weight if a mechanism exceeds 1."""
         finite = self.weights[np.isfinite(self.weights)]
-        return max(1.0, float(finite.max(initial=1.0)))
+        return max(self.min_scale, float(finite.max(initial=1.0)))
 
 
 def map_weights(attention: AttentionMap) -> NDArray[Any]:

@@ -9,7 +9,7 @@ same bytes.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -44,14 +44,16 @@ def draw_alignment(
     links: Alignment | None = None,
     layer: int | None = None,
     head: int | None = None,
+    min_scale: float = 1.0,
 ) -> str:
     """Return the map as an SVG document.
 
     `links` are word links, annotated or read from a model. A sure link is drawn as a ring. A link that is
     only possible is drawn as a dashed ring. If no layer or head is selected, the mean over layers or heads is
-    drawn, and the caption says so. The tooltip of a cell shows its two words and its weight.
+    drawn, and the caption says so. The tooltip of a cell shows its two words and its weight. The scale ends
+    at `min_scale`, or at the largest weight if that is larger.
     """
-    grid = flat_grid(attention, layer=layer, head=head)
+    grid = replace(flat_grid(attention, layer=layer, head=head), min_scale=min_scale)
     picture = _Picture.lay_out(grid, title=printable(title), caption=_caption(attention, grid), links=links)
     return "\n".join(picture.lines()) + "\n"
 
@@ -101,7 +103,7 @@ class _Picture:
 
     def lines(self) -> Iterator[str]:
         rows, columns = self.grid.weights.shape
-        name = " ".join(self.title) or f"Attention of {rows} target words on {columns} source words"
+        name = " ".join(self.title) or f"Attention of {rows} queries to {columns} keys"
         yield (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" '
             f'viewBox="0 0 {self.width} {self.height}" role="img" font-family="{FONTS}">'
