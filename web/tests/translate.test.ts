@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { indexAfterArrowKey } from "../src/translate/dom";
 import { Choices, MAX_CHOICES, readDraft, tagsOf, writeDraft } from "../src/translate/draft";
 import { addEntry, MAX_CHARACTERS, MAX_ENTRIES, readHistory, writeHistory, type Entry } from "../src/translate/history";
-import { checkAnswer, IN_STREAM, parseEvent, readEvents, RefusedError } from "../src/translate/server";
+import { checkAnswer, IN_STREAM, parseEvent, readEvents, RefusedError, TOO_LARGE } from "../src/translate/server";
 import { guarded } from "../src/translate/storage";
 import { countCharacters, firstCharacters, MAX_ADDRESS_CHARACTERS, percent, readAddress, unitOffsets, writeAddress } from "../src/translate/text";
 import { joinSentences, linkedWords, prefixOf, readVersion, sentenceAt, sentenceReader, tint } from "../src/translate/translation";
@@ -77,6 +77,8 @@ describe("events", () => {
     await expect(read()).rejects.toThrow(RefusedError);
     await expect(read()).rejects.toThrow("too slow");
     await expect(read()).rejects.toMatchObject({ status: IN_STREAM, retrySeconds: 0 });
+    const tooLarge = stream('event: error\ndata: {"error":"too much","status":413}\n\n');
+    await expect(readEvents(tooLarge).next()).rejects.toMatchObject({ status: TOO_LARGE });
   });
   test("are not read from an error response, which is thrown with its message", async () => {
     const errorResponse = () => Response.json({ error: "expired" }, { status: 404 });

@@ -6,7 +6,7 @@ import { Choices, readDraft, tagsOf, writeDraft, type Draft } from "./draft";
 import { Files } from "./files";
 import { HistoryView } from "./history_view";
 import { SentenceView, type SentenceHost } from "./sentence_view";
-import { IN_STREAM, post, readEvents, RefusedError } from "./server";
+import { IN_STREAM, post, readEvents, RefusedError, TOO_LARGE } from "./server";
 import { formatNumber, languageName, localiseError, onLanguage, settings, string, tagName } from "./settings";
 import { session } from "./storage";
 import { countCharacters, firstCharacters, readAddress, writeAddress, type TranslationInput } from "./text";
@@ -63,8 +63,8 @@ export class TranslationPage implements SentenceHost {
    * of the server loads at the first request for word probabilities. Loading takes time, so the first text is first translated without word
    * probabilities. */
   #hasReceivedWords = false;
-  /** Texts of at least this length are translated without word probabilities, because the server has refused a text of this length, or its
-   * answer with word probabilities has ended with an error. */
+  /** Texts of at least this length are translated without word probabilities, because word probabilities of a text of this length
+   * were too much work for the server. */
   #minLengthWithoutWords = Infinity;
   /** Whether the translation that is shown has no word probabilities, because its text is too long for them. */
   #lacksWords = false;
@@ -189,8 +189,9 @@ export class TranslationPage implements SentenceHost {
       await this.#stream(job, { words: true, showsPartials: !startsWithoutWords });
       this.#hasReceivedWords = true;
     } catch (error) {
-      if (!(error instanceof RefusedError && [413, IN_STREAM].includes(error.status))) throw error;
+      if (!(error instanceof RefusedError && [TOO_LARGE, IN_STREAM].includes(error.status))) throw error;
       if (!startsWithoutWords) await this.#stream(job, { words: false, showsPartials: true });
+      if (error.status !== TOO_LARGE) return; // the server was busy, so the next text is tried with word probabilities
       this.#minLengthWithoutWords = length;
       this.#lacksWords = true;
     }

@@ -11,8 +11,10 @@ export class RefusedError extends Error {
   }
 }
 
-/** The status of an error that the server reports in a stream, after the HTTP status has already been sent. */
+/** The status of an error that the server reports in a stream, after the HTTP status has already been sent. An error because of a text
+ * that is too much work has the status `TOO_LARGE`, in a stream too. */
 export const IN_STREAM = 0;
+export const TOO_LARGE = 413;
 
 export interface ServerEvent {
   name: string;
@@ -43,6 +45,11 @@ function errorText(answer: unknown): string | undefined {
   return typeof answer === "object" && answer && "error" in answer && typeof answer.error === "string" ? answer.error : undefined;
 }
 
+function streamError(data: unknown): RefusedError {
+  const { status } = data as { status?: number };
+  return new RefusedError(errorText(data) ?? "", status === TOO_LARGE ? TOO_LARGE : IN_STREAM);
+}
+
 /** The events of a stream. The event `error`, which ends a stream, is thrown as a RefusedError. */
 export async function* readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<ServerEvent> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
@@ -53,7 +60,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>)
       rest = blocks.pop() ?? "";
       for (const block of blocks) {
         const event = parseEvent(block);
-        if (event.name === "error") throw new RefusedError(errorText(event.data) ?? "", IN_STREAM);
+        if (event.name === "error") throw streamError(event.data);
         yield event;
       }
     }

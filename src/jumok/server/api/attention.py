@@ -122,7 +122,7 @@ async def answer_live_page(request: ApiRequest) -> Response:
 async def _ask_model(
     request: ApiRequest, pair: LanguagePair, operation: str, body: dict[str, Any]
 ) -> Response:
-    """Return the model's answer to a request of the live page. `body` has the fields of the request."""
+    """Return the model's answer to a request in the format of the live page. `body` has its fields."""
     check_size([text for text in body.values() if isinstance(text, str)], request.service)
     try:
         encoded = json.dumps(body)

@@ -36,4 +36,5 @@ async def _prepend(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]
         async for event in events:
             yield event
     except (BusyError, RequestTooLargeError) as error:
-        yield format_event("error", {"error": str(error)})
+        status = 503 if isinstance(error, BusyError) else 413
+        yield format_event("error", {"error": str(error), "status": status})
