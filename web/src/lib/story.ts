@@ -8,7 +8,8 @@ import type { Language } from "./strings";
 export interface StoryStep {
   title: string;
   text: string;
-  /** The label of the button that carries out the step for the reader. It is missing if the step needs no action. */
+  /** The label of the button that carries out the step for the reader. It is missing if the reader only looks, or must act
+   * without help. */
   act?: string;
 }
 
@@ -129,7 +130,7 @@ export const STORY: Record<Language, StoryTexts> = {
       { title: "Point at a word", text: "Point at a word, or tap it. It is highlighted everywhere: in both sentences, in the map and in every head.", act: "Point for me" },
       { title: "Silence the head that matters most", text: "A head is one of several attentions that are computed in parallel. Without {head}, the model finds this translation {likely}. Its small map is outlined among the heads below. Click the map to silence the head. Layers and heads are counted from 0.", act: "Silence it" },
       { title: "Watch it break", text: "If one head is silenced, other heads can often replace it. Now silence all heads that read the sentence: the model then writes without seeing the sentence.", act: "Silence them all" },
-      { title: "Pin a word", text: "First undo the changes. Then drag the end of a line to another word of the sentence. The steps that wrote the translated word now read only this word, and the model continues the translation from there.", act: "Pin one for me" },
+      { title: "Pin a word", text: "First undo the changes. Then drag the end of a line to another word of the sentence. The model now reads only this word while it writes the word at the other end of the line, and continues the translation from there.", act: "Pin one for me" },
       { title: "Your turn", text: "Type a sentence of your own, or empty the box to choose an example. Silenced heads stay silenced until you undo." },
     ],
     challenges: ["Make a word appear twice.", "Change the text by silencing as few heads as you can.", "Make the translation shorter."],
