@@ -5,6 +5,7 @@ A public name is in `jumok.__all__`. Each must be in `SECTIONS`.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,8 @@ def _members(definition: type) -> dict[str, Any]:
     members = {}
     for name, member in vars(definition).items():
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if isinstance(member, functools.cached_property):
+            function = property(member.func)
         if name.startswith("_") or not (inspect.isfunction(function) or isinstance(function, property)):
             continue
         if function.__doc__:
@@ -164,7 +167,7 @@ def _members(definition: type) -> dict[str, Any]:
 
 
 def _docstring(definition: Any) -> str:
-    """Return a docstring as Markdown, which shows its indented blocks as code without a change."""
+    """Return a docstring as Markdown. Its indented blocks need no conversion: Markdown shows them as code."""
     text = inspect.getdoc(definition) or ""
     return text.replace("\\", "\\\\").strip()
 

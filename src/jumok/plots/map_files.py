@@ -45,7 +45,7 @@ def save(
 
 
 def render_png(svg: str) -> bytes:
-    """Render the picture with resvg. Letters that the system's fonts lack are drawn in the shipped font."""
+    """Render the picture with resvg. If the system has none of its fonts, the shipped font is used."""
     try:
         import resvg_py  # optional
     except ImportError as error:
@@ -61,10 +61,11 @@ def render_png(svg: str) -> bytes:
 
 
 def to_json(attention: AttentionMap, *, title: str = "", links: Alignment | None = None) -> str:
-    """Return the map as JSON: site, keys (source words), queries (target words), rounded weights, facts.
+    """Return the map as JSON: site, keys, queries, rounded weights, facts.
 
     Weights are nested as (layer, head, query, key). JSON has no NaN: such a weight becomes null. Word links
-    are stored under `alignment` in the Pharaoh format, for example `0-0 1?2`, where 1?2 is only possible.
+    are stored under `alignment` in the Pharaoh format, for example `0-0 1?2`: `-` marks a
+    sure link, `?` a link that is only possible.
     """
     document = {
         **({"title": title} if title else {}),
