@@ -1,4 +1,4 @@
-"""Pictures: classes and captions of drawn pictures in five minutes each, and 1,797 real digits."""
+"""Models of drawn pictures (classes, captions), each trained for five minutes, and of 1,797 real digits."""
 
 from __future__ import annotations
 

@@ -92,14 +92,14 @@ def test_a_prefix_of_the_models_own_translation_differs_at_its_end() -> None:
     assert result.tokens() == (own.target.tokens[2], "</s>")
 
 
-def test_source_words_have_no_effects_if_single_cells_are_changed() -> None:
+def test_effects_are_not_measured_if_single_cells_are_changed() -> None:
     paint = Paint("cross", 0, 0, query=0, key=1, weight=1.0)
     result = contrast(small_translator("transformer"), SENTENCE, "river", edit=paint)
     assert result.source_effects is None
     assert np.isfinite(result.preference)
 
 
-def test_patches_have_no_effects(tmp_path: Path) -> None:
+def test_effects_of_patches_are_not_measured(tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
     write_picture(path, half_bright("left", 1))
     result = contrast(picture_translator(), str(path), "river")

@@ -165,10 +165,10 @@ def test_a_model_that_only_ctranslate2_runs_needs_no_cache_folder(
     assert translated_lines(jumok.load(out)) == expected
 
 
-def test_an_entry_that_cannot_be_loaded_is_converted_again(
+def test_a_model_is_converted_again_if_its_cached_conversion_cannot_be_loaded(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files of the entry match the manifest, but the installed CTranslate2 cannot load them."""
+    """The cached files match their manifest, but the installed CTranslate2 cannot load them."""
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path))
     real = loading.get_or_create
     keys = []

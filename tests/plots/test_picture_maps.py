@@ -33,7 +33,9 @@ def attention(words: tuple[str, ...] = ("원이", "<b>&")) -> AttentionMap:
 def test_the_drawing_has_one_map_per_word_and_the_picture() -> None:
     root = ElementTree.fromstring(draw_picture_maps(attention(), PIXELS, GRID, title="a <title>"))
     assert len(root.findall(f".//{SVG}image")) == 3  # the picture, and one copy per word
-    texts = [text.text for text in root.iter(f"{SVG}text")]  # the title, the words, the caption
+    texts = [
+        text.text for text in root.iter(f"{SVG}text")
+    ]  # the title, the words of the caption, the line of facts below
     assert texts[1:3] == ["원이", "<b>&"]
     groups = root.findall(f"{SVG}g")
     opacities = [[float(cell.get("fill-opacity", "")) for cell in group] for group in groups]

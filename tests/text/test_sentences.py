@@ -1,4 +1,4 @@
-"""Text is split at sentence ends, the text between sentences is preserved, and no input takes long."""
+"""Text is split at sentence ends, line breaks between sentences are preserved, and no input takes long."""
 
 from __future__ import annotations
 

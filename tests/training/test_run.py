@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 SHORT = {**TINY, "training.steps": 12, "training.validate_every": 5, "training.warmup_steps": 2}
 
 
-def run(out: Path, count: int = 200, seed: int = 1, **settings: Any) -> list[Event]:
-    """Train on `count` pairs that depend on `seed`, which is not the seed of training; return all events."""
-    return list(training_events(digit_corpus(count, seed), out=out, **{**SHORT, **settings}))
+def run(out: Path, count: int = 200, corpus_seed: int = 1, **settings: Any) -> list[Event]:
+    """Train on `count` pairs of digits; return all events."""
+    return list(training_events(digit_corpus(count, corpus_seed), out=out, **{**SHORT, **settings}))
 
 
 def only(events: list[Event], kind: type) -> list[Any]:
@@ -421,7 +421,7 @@ class TestResuming:
         with pytest.raises(RunFolderError, match="holds a run on other sentences"):
             run(interrupted_run, count=230)
         with pytest.raises(RunFolderError, match="holds a run on other sentences"):
-            run(interrupted_run, seed=2)
+            run(interrupted_run, corpus_seed=2)
 
     @pytest.mark.parametrize("name", ["weights.safetensors", "optimiser.safetensors", "state.json"])
     def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(

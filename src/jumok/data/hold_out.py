@@ -1,9 +1,9 @@
 """The hold-out: a validation set taken from the corpus if none is given.
 
-A hash of the source decides which pairs are held out. In plain text, the sentence is hashed. The hash ignores
-case, punctuation and extra spaces, so all translations and duplicates of a sentence are held out together. No
-source is both in training and in validation, whatever the order of the files. If the corpus grows, most of
-the validation set stays the same.
+A hash of the source decides which pairs are held out. A corpus of plain text has no sources; there, the
+sentence is hashed. The hash ignores case, punctuation and extra spaces, so all translations and duplicates of
+a sentence are held out together. No source is both in training and in validation, whatever the order of the
+files. If the corpus grows, most of the validation set stays the same.
 """
 
 from __future__ import annotations

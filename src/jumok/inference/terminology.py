@@ -57,7 +57,7 @@ class PairMissingTerms:
 
 @dataclass(frozen=True, slots=True)
 class SentenceMissingTerms:
-    """A sentence of a text, and a translation of this sentence that lacks terms.
+    """Where a `PairMissingTerms` stands among several texts.
 
     `text_index` is the index of the text. `part` is the index of the sentence in `Translation.parts`, or None
     for an alternative (only a text of one part has alternatives whose terms are placed).

@@ -23,7 +23,8 @@ class Translation:
     """The translation of one text.
 
     `score` is the score of the search: log p / length^α, and the coverage penalty if there is one
-    (`search/finished.py`). It is 0 for a text that was not translated, and may be NaN without `scores`.
+    (`search/finished.py`). It is 0 for a text that was not translated, and may be NaN if `translate` was
+    called with `scores=False`.
     `tokens` are the tokens that the model produced, before terms were placed. `alternatives` are the other
     distinct translations of an n-best list with their scores, best first. `parts` has (source, translation)
     for each segment that was translated separately. A text of one sentence has one part, except if it is too

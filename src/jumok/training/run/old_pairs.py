@@ -11,8 +11,8 @@ If `fine_tuning.replay_share` is 0, no pair is trained on again; 2. and 3. are t
 The pairs to keep are the first of these that exist:
 
 1. the files of `fine_tuning.keep`,
-2. a tenth of the pairs to replay, if these come from 1. or 2. above (the new sources cannot show what the
-   model has forgotten); this tenth is then not replayed,
+2. a tenth of the pairs to replay, at most 2,000, if these come from 1. or 2. above (the new sources cannot
+   show what the model has forgotten); these pairs are then not replayed,
 3. the sources of the validation set with their translations by the start model.
 
 The pairs to replay and to keep are stored in the run folder, so that a resumed run needs neither the files
@@ -152,7 +152,8 @@ class Collector:
     ) -> list[Pair]:
         """Return at most `max_count` distinct sentences with their translations by the start model.
 
-        The sentences are evenly spaced. Pairs with an empty side are left out.
+        The sentences are evenly spaced among the first `MAX_REPLAY_PAIRS`. Pairs with an empty side are left
+        out.
         """
         distinct = dict.fromkeys(
             s for s in islice(sentences, MAX_REPLAY_PAIRS) if sentence_key(s) not in exclude

@@ -223,7 +223,10 @@ def prepare_from_folder(folder: RunFolder, record: RunRecord) -> PreparedRun:
 
 
 def _with_requested_processes(record: RunRecord, overrides: Overrides) -> RunRecord:
-    """Return the record with the requested number of processes. Only a run with shares can change it."""
+    """Return the record with the requested number of processes.
+
+    Only a run with `training.shares` can change it: its weights do not depend on the number of processes.
+    """
     if not record.recipe.training.shares or "training.processes" not in overrides:
         return record
     processes = {"training.processes": overrides["training.processes"]}
