@@ -72,15 +72,15 @@ def test_derived_settings_never_replace_an_override() -> None:
 
 def test_a_correction_replaces_a_value_and_its_reason() -> None:
     overrides = Overrides.from_settings(**{"text.vocab_size": 8000})
-    too_few = DerivedSetting("text.vocab_size", 300, "the text has no more")
+    correction = DerivedSetting("text.vocab_size", 300, "the text has no more")
     dropout = DerivedSetting("model.dropout", 0.3, "few pairs")
     for resolved in (
         resolve(overrides, [dropout]),
         resolve(Overrides(), [DerivedSetting("text.vocab_size", 500, "few words"), dropout]),
     ):
-        corrected = resolved.corrected(too_few)
+        corrected = resolved.corrected(correction)
         assert corrected.recipe.text.vocab_size == 300
-        assert set(corrected.reasons) == {too_few, dropout}
+        assert set(corrected.reasons) == {correction, dropout}
         assert corrected.overrides == resolved.overrides  # what the person set stays on record
 
 

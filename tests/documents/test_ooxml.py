@@ -132,7 +132,7 @@ def test_bold_lands_on_the_aligned_word() -> None:
     assert body(written) == f"<w:p>{run('제 이름은 마이클 ')}{run('입니다', BOLD)}</w:p>"
 
 
-def test_runs_that_word_split_while_editing_are_joined() -> None:
+def test_runs_that_microsoft_word_has_split_are_joined() -> None:
     pieces = (
         '<w:r w:rsidR="001"><w:rPr><w:lang w:val="en-US"/></w:rPr><w:t>Hel</w:t></w:r>'
         '<w:proofErr w:type="spellStart"/><w:r w:rsidR="002"><w:t>lo </w:t></w:r>'
@@ -235,7 +235,7 @@ def test_any_paragraph_keeps_its_elements_and_is_well_formed() -> None:
         assert sorted(words.replace(" ", "")) == sorted("".join(document.segments).upper().replace(" ", ""))
 
 
-def test_bookmarks_stay_around_the_paragraph() -> None:
+def test_a_bookmark_in_a_paragraph_is_widened_to_its_whole_text() -> None:
     start, end = '<w:bookmarkStart w:id="0" w:name="x"/>', '<w:bookmarkEnd w:id="0"/>'
     data = make_docx(f"<w:p>{run('one ')}{start}{run('two')}{end}{run(' three')}</w:p>")
     assert body(reverse(read_document("a.docx", data)[1])) == f"<w:p>{start}{run('THREE TWO ONE')}{end}</w:p>"

@@ -8,7 +8,8 @@ This program runs in a separate environment with transformers, torch, sentencepi
     python foreign_toolkits.py run EXPORT PAIRS.tsv                 print their answers for an export of jumok
 
 The models are classic and tc-big of transformers, marian (the weights of classic in Marian's format, without
-answers of its own), and marian-trained and marian-built-in, which Marian trains. The tiny models and their
+answers of its own), marian-trained (tokenized before Marian) and marian-built-in (with Marian's own
+SentencePiece); Marian trains the last two. The tiny models and their
 answers (--lines 20) are stored beside the tests. test_foreign_toolkits.py makes the full models if
 JUMOK_TOOLKITS is the path of the environment's Python.
 """

@@ -66,7 +66,7 @@ def test_a_server_translates_with_terms_as_python_does(server_with_terms: Runnin
     assert form.status == 200, form.text
 
 
-def test_a_web_address_is_kept_on_every_path(server_with_terms: RunningServer) -> None:
+def test_a_web_address_is_kept_directly_and_through_a_pivot(server_with_terms: RunningServer) -> None:
     address = "https://a.example/b?c=1"
     for target in ("de", "fr"):  # to German directly, to French through German
         answer = translate_text(server_with_terms, q=f"One two {address} three.", target=target)

@@ -163,7 +163,7 @@ def test_another_word_is_chosen_and_the_rest_is_rewritten(
     page.keyboard.press("Enter")  # the first candidate has the focus
     expect(page.locator("#chosen")).to_be_visible()
     assert (first.text_content(), second.text_content()) == (untouched, expected["text"])
-    page.locator("#own-translation").click()
+    page.locator("#model-translation").click()
     expect(page.locator("#chosen")).to_be_hidden()
     assert second.text_content() == default_translation["text"]
     second.locator(".word").last.click()
@@ -230,7 +230,7 @@ def test_a_text_in_the_target_language_has_no_sentence_view(open_page: Callable[
     expect(page.locator("#sentence-view")).to_be_visible()
 
 
-def test_the_attention_page_opens_on_the_sentence_with_the_same_translation(
+def test_the_attention_page_shows_the_current_sentence_and_its_translation(
     open_page: Callable[..., Page],
 ) -> None:
     page = open_page()
@@ -349,7 +349,7 @@ def test_a_chosen_word_survives_a_reload_and_a_visit_to_the_attention_page(
         page.click("#show-attention")
     popup.value.locator(".back-link a").click()
     expect(popup.value.locator("#result")).to_have_text(chosen, timeout=TIMEOUT_MS)
-    page.locator("#own-translation").click()
+    page.locator("#model-translation").click()
     page.reload()
     expect(page.locator("#result")).to_have_text(default_translation, timeout=TIMEOUT_MS)
 

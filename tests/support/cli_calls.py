@@ -47,7 +47,8 @@ def program(arguments: Sequence[str | Path]) -> list[str]:
 
 def environment(**variables: str) -> dict[str, str]:
     """Return the environment of the test process with these variables changed."""
-    # Users have buffered output, with which a closed pipe or a full disk may be noticed only at the end.
+    # The empty PYTHONUNBUFFERED keeps output buffered, as users have it. Then a closed pipe or a full disk
+    # may be noticed only at the end.
     return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "", **variables}
 
 

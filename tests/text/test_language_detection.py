@@ -117,7 +117,7 @@ LOADED = [
 
 
 @pytest.mark.parametrize("loaded", LOADED, ids="-".join)
-def test_loaded_languages_are_detected_and_no_other_text_is(loaded: list[str]) -> None:
+def test_only_texts_in_loaded_languages_are_detected(loaded: list[str]) -> None:
     assert len(SENTENCES) == 100
     wrong = []
     for language, text in SENTENCES:

@@ -29,7 +29,7 @@ ALL_SILENT = {"kind": "silence", "site": "cross", "layer": None, "head": None}
 
 
 def open_view(open_page: OpenPage, address: str, **options: Any) -> Page:
-    """Open the page with the parameters `view` in its address, which keep the first steps closed."""
+    """Open the page with the parameters `view` in its address, so that the story "First steps" stays closed."""
     view = options.pop("view", "panel=attention")
     page = open_page(f"{address}#{view}", **options)
     wait_for_responses(page)
@@ -126,7 +126,7 @@ def test_a_finger_drags_a_line_and_scrolls_where_no_line_is(open_page: OpenPage,
     assert len(shown_changes(page)) == 1
 
 
-def test_typing_a_sentence_solves_no_challenge_of_the_first_steps(open_page: OpenPage, address: str) -> None:
+def test_typing_a_sentence_solves_no_challenge_of_the_story(open_page: OpenPage, address: str) -> None:
     page = open_page(address)
     wait_for_responses(page)
     story = page.get_by_test_id("story")
@@ -205,7 +205,7 @@ def test_a_live_file_that_is_saved_again_has_its_sentence_and_its_changes(
 
 
 @pytest.mark.parametrize("viewport", [(1200, 700), (390, 760)])
-def test_the_head_that_the_first_steps_ask_for_is_in_view_with_the_request(
+def test_the_head_that_the_story_asks_for_is_in_view_with_the_instruction(
     open_page: OpenPage, address: str, viewport: tuple[int, int]
 ) -> None:
     page = open_page(address, viewport={"width": viewport[0], "height": viewport[1]})
@@ -246,7 +246,7 @@ def test_back_leads_to_a_sentence_with_its_pin(open_page: OpenPage, address: str
     assert shown_changes(page) == pins
 
 
-def test_the_highlight_of_the_button_point_for_me_ends_with_its_step_and_with_the_first_steps(
+def test_the_highlight_of_the_button_point_for_me_ends_with_its_step_and_with_the_story(
     open_page: OpenPage, address: str
 ) -> None:
     page = open_page(address)
@@ -314,7 +314,8 @@ def test_back_leads_to_another_view_and_not_to_another_language_or_theme(
         expect(page.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
         expect(page.get_by_label("테마")).to_have_value("dark")
         expect(page).to_have_url(re.compile("language=ko&theme=dark"))
-    # Only the fragment of the address changes, so the browser does not load the page again.
+    # A changed fragment does not load the page. The page keeps its language and writes it back into the
+    # address, so it also keeps its language when it is loaded again.
     page.goto(f"{page.url.split('#')[0]}#language=en")
     page.reload()
     expect(page.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
@@ -322,7 +323,7 @@ def test_back_leads_to_another_view_and_not_to_another_language_or_theme(
 
 
 @pytest.mark.parametrize("types_sentence", [False, True])
-def test_undo_solves_no_challenge_of_the_first_steps_but_silencing_heads_does(
+def test_undo_solves_no_challenge_of_the_story_but_silencing_heads_does(
     open_page: OpenPage, address: str, types_sentence: bool
 ) -> None:
     """Undo only restores an earlier state, so a challenge that this state fulfils is not solved."""
@@ -353,7 +354,7 @@ def test_undo_solves_no_challenge_of_the_first_steps_but_silencing_heads_does(
 
 
 @pytest.mark.parametrize("viewport", [(1440, 900), (390, 844)])
-def test_the_first_steps_stay_in_view_when_the_head_is_silenced(
+def test_the_story_stays_in_view_when_the_head_is_silenced(
     open_page: OpenPage, address: str, viewport: tuple[int, int]
 ) -> None:
     page = open_page(address, viewport={"width": viewport[0], "height": viewport[1]})
@@ -372,7 +373,7 @@ def test_the_first_steps_stay_in_view_when_the_head_is_silenced(
     expect(next_button).to_be_in_viewport(ratio=0.99)
 
 
-def test_the_keyboard_focus_stays_in_the_first_steps_and_returns_to_their_button(
+def test_the_keyboard_focus_stays_in_the_story_and_returns_to_its_button(
     open_page: OpenPage, address: str
 ) -> None:
     page = open_page(address)

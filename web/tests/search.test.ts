@@ -44,7 +44,7 @@ describe("search", () => {
     expect(best.logProb).toBeCloseTo(Math.log(0.4), 6);
   });
 
-  it("begins with a prefix, whose tokens add 0 to the score", () => {
+  it("begins with a prefix, whose tokens add 0 to the ranking, but their log-probabilities to `logProb`", () => {
     const [best] = search(model, SETTINGS, [4, 5]);
     expect(best.ids).toEqual([4, 5]);
     expect([best.ranking, best.logProb]).toEqual([0, Math.fround(Math.fround(Math.log(0.6)) + Math.fround(Math.log(0.35)))]);

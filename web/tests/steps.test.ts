@@ -67,7 +67,7 @@ describe("formulas", () => {
       product: "q · kᵢ = Σ qⱼ kᵢⱼ = 4.00",
       score: "eᵢ = q · kᵢ / √d = 4.00 / 2.00 = 2.00",
       weight: "αᵢ = exp(eᵢ) / Σ exp(e) = 7.39 / 10.11 = 0.7311",
-      "feed-forward hidden": "2 / 3 > 0", // two of three units are above 0
+      "feed-forward hidden": "hⱼ > 0:  2 / 3",
       "log-probability": "log p = 3.00 − 3.50 = −0.50,  p = 0.607",
     });
   });

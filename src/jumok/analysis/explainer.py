@@ -116,8 +116,8 @@ def explain(
     explainer = _Explainer(translator, plan, target, options, limits)
     source = _Source.of(translator, sentence)
     explanation = explainer.explain(source, prefix, edit, on_partial)
-    is_users_translation = target is None and options.beam is None and not prefix and edit is None
-    if is_users_translation and translator.engine.name != TorchEngine.name:
+    is_default_translation = target is None and options.beam is None and not prefix and edit is None
+    if is_default_translation and translator.engine.name != TorchEngine.name:
         # Rounding in a converted model may lead to another translation. Users see the translation of the
         # converted model, so this translation is explained instead.
         [translation] = translator.translate([sentence], **LINE_BY_LINE)
@@ -358,7 +358,7 @@ def _patch_alignment(weights: NDArray[Any], word_of_token: Sequence[int]) -> Wor
     read_out = last_layer_read_out(*weights.shape[:2])
     rows = merge_to_words(picture_map(weights), word_of_token, range(weights.shape[3]))  # (word, patch)
     best_patches = enumerate(rows.argmax(axis=1))
-    # A row without a link is a word without tokens, or one of the tokens without a word after the words.
+    # No link: the rows of words that have no token, and the last rows, of tokens that belong to no word.
     links = frozenset((int(patch), word) for word, patch in best_patches if word in word_of_token)
     return WordAlignment("read-out", read_out.heads, read_out.shift, "argmax", Alignment(links))
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 Quantization = Literal["float16", "int8"]
 QUANTIZATIONS: tuple[Quantization, ...] = ("float16", "int8")
 MAX_WEIGHT_BYTES = 24 * 2**20
-"""The maximum size of the weights before base64. Every weight counts as one of a matrix: one byte in int8,
-two in float16. Vectors and scales take a few more bytes, which are not counted. Base64 adds a third."""
+"""The maximum size of the weights before base64, which adds a third. Every number is counted as if it were in
+a matrix: one byte in int8, two in float16. A few more bytes of vectors and scales are not counted."""
 
 FORMAT, VERSION = "jumok-live-model", 1
 TRANSFORMER_MECHANISMS = ("scaled-dot",)
@@ -251,6 +251,8 @@ def _pack_tensors(weights: Mapping[str, Tensor], quantization: Quantization) -> 
     entries: dict[int, dict[str, Any]] = {}
     for pointer, tensor in distinct.items():
         stored = _StoredTensor(tensor, quantization)
+        if not torch.isfinite(tensor).all():
+            raise DataError("A weight of this model is not finite, so the model cannot be stored in a page.")
         if not np.isfinite(stored.values).all():
             raise DataError(
                 "A weight of this model is too large for half precision. Choose --quantization int8, or "

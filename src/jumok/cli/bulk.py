@@ -247,7 +247,7 @@ def translate_texts(
     _run([job], settings, options, len(texts))
     if _report_missing_parts(job, options):
         return None
-    job.remove_other_parts()
+    job.remove_outdated_parts()
     return [json.loads(line) for _, part in job.parts() for line in part.output.splitlines()]
 
 

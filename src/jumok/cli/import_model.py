@@ -28,8 +28,9 @@ def import_model(
         str,
         typer.Option(
             metavar="NAME",
-            help="The table of positions: marian (what Marian trained with), sinusoidal (what transformers "
-            "computes), or auto: sinusoidal for a Hugging Face folder, marian for a zip of Marian.",
+            help="The table of positions: marian (what Marian trained with), sinusoidal (what the library "
+            "transformers computes), or auto: sinusoidal for a Hugging Face folder, marian for "
+            "OPUS-MT/Marian.",
         ),
     ] = "auto",
     source: FromOption = None,

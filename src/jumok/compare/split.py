@@ -103,11 +103,11 @@ def split_pairs(
         for name, files in (("valid", valid), ("test", test))
         if files
     }
-    counted: list[Any] = [languages, max_held_out, sorted(given_sets)]
+    hashed_options: list[Any] = [languages, max_held_out, sorted(given_sets)]
     sizes = [len(corpora), *map(len, given_sets.values())]
     if given_sets and max(sizes) > 1:  # the numbers of files say where a set ends; older records lack them
-        counted.append(sizes)
-    digest = hashlib.sha256(repr(tuple(counted)).encode())
+        hashed_options.append(sizes)
+    digest = hashlib.sha256(repr(tuple(hashed_options)).encode())
     for corpus in chain(corpora, *given_sets.values()):
         _update_digest(digest, corpus)
     folder = out / "data"

@@ -45,6 +45,7 @@ def describe_links_out_of_range(pair: Pair) -> str:
     """
     if pair.alignment is None or not pair.alignment.possible:
         return ""
+    # The possible links include the sure links.
     last_source, last_target = (max(words) for words in zip(*pair.alignment.possible, strict=True))
     if last_source < _min_words(pair.source) and last_target < _min_words(pair.target):
         return ""

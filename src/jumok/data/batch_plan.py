@@ -74,16 +74,16 @@ class SlotLayout:
     """The part of the plan that is the same in every epoch."""
 
     keys: NDArray[np.uint64]  # (pairs,) sort key by length class, in the upper 32 bits
-    unsampled: NDArray[np.int64]  # each pair as often as the whole part of its weight says
+    in_every_epoch: NDArray[np.int64]  # each pair as often as the whole part of its weight says
     sampled: tuple[SampledPairs, ...]
-    slot_order: NDArray[np.int64]  # (slots,) sorts the pairs of `unsampled` and `sampled` by slot
+    slot_order: NDArray[np.int64]  # (slots,) sorts the pairs of `in_every_epoch` and `sampled` by slot
     starts: NDArray[np.int64]  # (batches + 1,) where each batch begins in slot order
 
     def assign(self, seed: int, epoch: int) -> EpochPlan:
         """Assign pairs to slots for an epoch; a pure function of seed and epoch."""
         shuffle = random_uint64(seed, epoch, SHUFFLE_STREAM, len(self.keys)) >> np.uint64(32)
         keys = self.keys | shuffle
-        assigned = [_sorted_by(keys, self.unsampled)]
+        assigned = [_sorted_by(keys, self.in_every_epoch)]
         offsets = random_uint64(seed, epoch, START_STREAM, len(self.sampled)) / 2.0**64
         for sampled, offset in zip(self.sampled, offsets, strict=True):
             assigned.append(_systematic_sample(_sorted_by(keys, sampled.pairs), sampled.count, float(offset)))
@@ -103,8 +103,8 @@ def layout_slots(
     source_classes = length_classes(source_lengths, MAX_EXACT_SOURCE)
     target_classes = length_classes(target_lengths, MAX_EXACT_TARGET)
     keys = class_sort_keys(source_classes, target_classes)
-    unsampled, sampled = _split_by_weight(corpora)
-    sorted_pairs = _sorted_by(keys, unsampled)
+    in_every_epoch, sampled = _split_by_weight(corpora)
+    sorted_pairs = _sorted_by(keys, in_every_epoch)
     source_bounds, target_bounds = [source_classes[sorted_pairs]], [target_classes[sorted_pairs]]
     for corpus in sampled:
         sorted_pairs = _sorted_by(keys, corpus.pairs)
@@ -113,7 +113,7 @@ def layout_slots(
     source_bound, target_bound = np.concatenate(source_bounds), np.concatenate(target_bounds)
     slot_order = np.argsort(class_sort_keys(source_bound, target_bound), kind="stable")
     starts = _form_batches(source_bound[slot_order], target_bound[slot_order], batch_tokens)
-    return SlotLayout(keys, unsampled, tuple(sampled), slot_order, starts)
+    return SlotLayout(keys, in_every_epoch, tuple(sampled), slot_order, starts)
 
 
 def length_classes(lengths: NDArray[Any], max_exact: int) -> NDArray[np.int64]:
@@ -155,16 +155,16 @@ def _split_by_weight(corpora: Sequence[StoredCorpus]) -> tuple[NDArray[np.int64]
     Each pair is in the first result as often as the whole part of its weight says. The pairs of a corpus
     whose weight has a fractional part are also in the second result.
     """
-    unsampled: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    in_every_epoch: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     sampled: list[SampledPairs] = []
     for corpus in corpora:
         pairs = np.arange(corpus.first, corpus.end, dtype=np.int64)
         repeats = int(corpus.weight)
-        unsampled.append(np.repeat(pairs, repeats))
+        in_every_epoch.append(np.repeat(pairs, repeats))
         fraction = corpus.weight - repeats
         if fraction > 0 and len(pairs):
             sampled.append(SampledPairs(pairs, max(1, round(fraction * len(pairs)))))
-    return np.concatenate(unsampled), sampled
+    return np.concatenate(in_every_epoch), sampled
 
 
 def _systematic_sample(sorted_pairs: NDArray[np.int64], count: int, offset: float) -> NDArray[np.int64]:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from jumok.interop.package import Package
 
 SETTINGS = "special:model.yml"
-_POSITIONS_REASON = "those that Marian trained with; --positions sinusoidal takes those of transformers"
+_POSITIONS_REASON = (
+    "those that Marian trained with; --positions sinusoidal takes those of the library transformers"
+)
 _ATTENTION = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
 _AUTOREGRESSION = {"rnn": "an SSRU", "average-attention": "average attention"}
 # Each row has the setting, the only value that jumok supports, the default of a missing setting, and the

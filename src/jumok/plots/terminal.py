@@ -3,11 +3,13 @@
 Source words form a staircase, so that each word can have any length, although a column of the map is two
 characters wide:
 
-           I
-           │ go
-           │ │ home
-    나는   ██░░
-    집에     ░░▓▓
+         I
+         │ go
+         │ │ home
+    나는 ██░░
+    집에   ░░▓▓
+
+Below the map, a legend explains the shades.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ about four fifths of its estimate.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ _SLIM = frozenset('frt()[]/\\"-! \u00a0')
 _CAPITAL = frozenset("#~^&")  # as wide as a capital letter
 _BROAD = frozenset("mwMWQOGD@%—…œæŒÆ™ЖМШЩЮжмшщю")
 
+_BREAKING_SPACES = re.compile(r"[^\S\u00a0\u202f]+")
 _EMOJI_SELECTOR = "\ufe0f"
 _JOINER = "\u200d"
 # These could change the order of the characters in the rest of a terminal line.
@@ -26,8 +28,9 @@ _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u20
 
 
 def printable(text: str) -> str:
-    """Return the text with � for control characters, line breaks, bidirectional controls and lone surrogates.
+    """Return the text with � for characters that a terminal or XML cannot show.
 
+    These are control characters, line breaks, bidirectional controls, lone surrogates and noncharacters.
     XML cannot contain lone surrogates, nor most control characters, even if they are escaped. A terminal
     would execute control characters.
     """
@@ -55,9 +58,12 @@ def width_in_ems(text: str) -> float:
 
 
 def wrap(text: str, limit: float) -> list[str]:
-    """Break a text at spaces into lines of at most `limit` ems. A wider word gets a line of its own."""
+    """Break a text at spaces into lines of at most `limit` ems. A wider word gets a line of its own.
+
+    A text is not broken at no-break spaces.
+    """
     lines: list[str] = []
-    for word in text.split():
+    for word in filter(None, _BREAKING_SPACES.split(text)):
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and width_in_ems(longer) <= limit:
             lines[-1] = longer

@@ -79,7 +79,7 @@ class TokenTable:
         return [NO_WORD if token in _WITHOUT_TEXT else word for token, word in zip(ids, words, strict=True)]
 
     def _text_and_spans(self, ids: Sequence[int]) -> tuple[str, list[Span]]:
-        """Return the text, and the span of each token in it. A "▁" of the text is still escaped.
+        """Return the text, and the span of each token in it. Only a literal "▁" of the text is still escaped.
 
         The span of a token that is a single byte is the whole character of this byte.
         """
@@ -101,7 +101,7 @@ class TokenTable:
         return replace_surrogates(text[space:]), spans
 
     def _raw_text(self, ids: Sequence[int]) -> str:
-        """Return the text with the space that SentencePiece puts before every text. A "▁" is still escaped.
+        """Return the text, with SentencePiece's space before it. Only a literal "▁" is still escaped.
 
         An invalid byte becomes one surrogate, so that every byte still belongs to a character.
         """

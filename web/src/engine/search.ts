@@ -207,7 +207,7 @@ function* repeatingTokens(history: readonly number[], size: number): Generator<n
     if (current.every((token, i) => history[start + i] === token)) yield history[start + size - 1];
 }
 
-/** The ranking of a hypothesis: see `Candidate.ranking`. `score` is the sum of its log-probabilities. */
+/** The ranking of a hypothesis: see `Candidate.ranking`. `score`: see `Candidate.score`. */
 function rankingOf(score: number, steps: number, coverage: Float64Array | null, settings: SearchSettings): number {
   const ranking = Math.fround(score / steps ** settings.length_penalty);
   if (!coverage) return ranking;

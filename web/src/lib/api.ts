@@ -51,9 +51,14 @@ function post<Answer>(operation: string, request: object, signal?: AbortSignal):
   return track(hasModel ? (askModel(operation, request, { signal }) as Promise<Answer>) : fetchJson(operation, request, signal));
 }
 
+/** Throw a ServerGoneError for an error of the network, which fetch reports as a TypeError. Throw any other error as it is. */
+function throwUnlessGone(error: unknown, signal?: AbortSignal): never {
+  throw error instanceof TypeError && !signal?.aborted ? new ServerGoneError(String(error)) : error;
+}
+
 async function fetchJson<Answer>(operation: string, request: object, signal?: AbortSignal): Promise<Answer> {
   const response = await send(operation, request, { signal });
-  const body = await response.json();
+  const body = await response.json().catch((error: unknown) => throwUnlessGone(error, signal));
   if (!response.ok) throw new Error(body.error ?? response.statusText);
   return body as Answer;
 }
@@ -88,7 +93,7 @@ interface PartialAnswer {
 async function stream<Answer>(operation: string, request: object, onLine: (line: PartialAnswer) => Promise<void>, signal: AbortSignal): Promise<Answer> {
   const response = await send(operation, request, { accept: "application/x-ndjson", signal });
   let last: PartialAnswer & { error?: unknown } = {};
-  for await (const line of readLines(response)) {
+  for await (const line of readLines(response, signal)) {
     last = JSON.parse(line);
     await onLine(last);
   }
@@ -107,10 +112,11 @@ function postLong<Answer>(operation: string, request: object, { onProgress, sign
   return stream(operation, request, async ({ progress }) => progress && onProgress(...progress), signal);
 }
 
-async function* readLines(response: Response): AsyncGenerator<string> {
+async function* readLines(response: Response, signal: AbortSignal): AsyncGenerator<string> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  const read = () => reader.read().catch((error: unknown) => throwUnlessGone(error, signal));
   let rest = "";
-  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+  for (let chunk = await read(); !chunk.done; chunk = await read()) {
     const lines = (rest + chunk.value).split("\n");
     rest = lines.pop()!;
     yield* lines;

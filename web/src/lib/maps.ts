@@ -38,11 +38,14 @@ export interface AttentionMap {
 
 export type Combination = "read-out" | "head" | "mean" | "maximum" | "roll-out";
 
+/** The layer of a choice that combines all layers. */
+export const ALL_LAYERS = -1;
+
 /** The reader's choice of the attention that is shown. */
 export interface Choice {
   site: Site;
   combination: Combination;
-  /** −1 combines all layers. */
+  /** `ALL_LAYERS` combines all layers. */
   layer: number;
   /** Only for the combination "head". */
   head: number;

@@ -152,7 +152,7 @@ export function computedFormulas({ steps, key: cellKey }: CellSteps, key = cellK
     if (isSoftmax) result.weight = `αᵢ = exp(eᵢ) / Σ exp(e) = ${short(Math.exp(score))} / ${short(Math.exp(score) * total)} = ${fixed(weight, 4)}`;
   }
   const hidden = values("feed-forward hidden");
-  if (hidden) result["feed-forward hidden"] = `${hidden.filter((value) => value > 0).length} / ${hidden.length} > 0`;
+  if (hidden) result["feed-forward hidden"] = `hⱼ > 0:  ${hidden.filter((value) => value > 0).length} / ${hidden.length}`;
   const [logit, logSum, logProb] = [number("logit"), number("log sum"), number("log-probability")];
   if (logit !== undefined && logSum !== undefined && logProb !== undefined) {
     result["log-probability"] = `log p = ${fixed(logit)} − ${fixed(logSum)} = ${fixed(logProb)},  p = ${fixed(Math.exp(logProb), 3)}`;

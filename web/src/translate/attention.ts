@@ -2,7 +2,7 @@
 
 import { css, textColour, weightColour, type Theme } from "../lib/colour";
 import { checkFormat, type Explanation } from "../lib/format";
-import { combinations, makeMap } from "../lib/maps";
+import { ALL_LAYERS, combinations, makeMap } from "../lib/maps";
 import { make } from "./dom";
 
 /** Weights below this value are not written into their cells. */
@@ -16,7 +16,7 @@ export function readExplanation(answer: unknown): Explanation {
 export function attentionTable(explanation: Explanation, theme: Theme): HTMLElement | null {
   if (!explanation.attention.cross) return null;
   const [combination] = combinations(explanation, "cross");
-  const map = makeMap(explanation, { site: "cross", combination, layer: -1, head: 0, words: true, specials: true });
+  const map = makeMap(explanation, { site: "cross", combination, layer: ALL_LAYERS, head: 0, words: true, specials: true });
   if (!map) return null;
   const table = make("table", { class: "attention" });
   const headerRow = make("tr", {}, make("td"));

@@ -37,7 +37,7 @@ export class SentenceView {
     for (const details of [this.#alternatives, this.#attention]) details.addEventListener("toggle", () => this.#fill(details));
     byId("previous-sentence").addEventListener("click", () => this.host.select(this.index - 1));
     byId("next-sentence").addEventListener("click", () => this.host.select(this.index + 1));
-    byId("own-translation").addEventListener("click", () => {
+    byId("model-translation").addEventListener("click", () => {
       const sentence = this.#sentence;
       if (sentence) this.host.choose(sentence, sentence.own);
     });

@@ -1,8 +1,9 @@
 """Tables of actions that belong together: sequences, conditions and results, topics.
 
-An action is a verb and its objects or goals: `eat meal`, `go =park`, `sleep`. If no nouns are given, all
-objects or goals of the verb are meant. A verb is named as in the table of verbs, with its Korean if only one
-row is meant: `take/타다 =bus`. Actions are separated by semicolons.
+An action is a verb and its objects or goals, which are a class of nouns (`eat meal`: any noun of the class
+`meal`) or single nouns (`go =park`). If none are given (`sleep`), all objects or goals of the verb are meant.
+A verb is named as in the table of verbs, with its Korean if only one row is meant: `take/타다 =bus`. Actions
+are separated by semicolons.
 """
 
 from __future__ import annotations

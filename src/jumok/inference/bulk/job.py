@@ -126,12 +126,12 @@ class BulkJob:
 
         write_file(self.out, outputs())
         self.folder.record_joined(digest.hexdigest(), self._settings)
-        self.remove_other_parts()
+        self.remove_outdated_parts()
 
-    def remove_other_parts(self) -> None:
+    def remove_outdated_parts(self) -> None:
         """Remove parts of earlier inputs, models and options. If the input is empty, remove nothing."""
         if self._keys:
-            self.folder.remove_others(set(self._keys))
+            self.folder.remove_all_except(set(self._keys))
 
 
 def run_jobs(jobs: Sequence[BulkJob], workers: BulkWorkers, on_part: OnPart) -> BulkProgress:

@@ -241,7 +241,7 @@ class PartFolder:
             return False
         return record == {"sha256": sha256, "settings": settings.key(())}
 
-    def remove_others(self, keys: set[str]) -> None:
+    def remove_all_except(self, keys: set[str]) -> None:
         """Remove parts of other inputs, models and options, and old half-written files."""
         with disk_errors(self.path, "The output is complete."):
             for path in self.path.iterdir():

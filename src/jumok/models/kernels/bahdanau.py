@@ -162,18 +162,18 @@ class _RunDecoder(torch.autograd.Function):
         contexts = decoder.contexts[:, :, 0]
         ctx.structure, ctx.activations = structure, decoder.activations
         # Outputs go through `save_for_backward`: as attributes they would form a cycle with their own graph.
-        ctx.save_for_backward(*leaves, decoder.weights, contexts)
+        ctx.save_for_backward(*leaves, decoder.attention_weights, contexts)
         last = (part for activations in decoder.activations for part in activations.final_state())
         return decoder.activations[-1].states[1:], contexts, *last
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        *leaves, weights, contexts = ctx.saved_tensors
+        *leaves, attention_weights, contexts = ctx.saved_tensors
         inputs: _DecoderInputs = tree_unflatten(leaves, ctx.structure)
         activations: list[CellActivations] = pop_saved(ctx, "activations")
         gradients = _unflatten_outputs(grad_outputs, len(activations))
-        decoder = _DecoderBackward(inputs, activations, weights, gradients)
+        decoder = _DecoderBackward(inputs, activations, attention_weights, gradients)
         decoder.run()
         flat, _ = tree_flatten(decoder.gradients(contexts))
         return None, None, *flat
@@ -192,9 +192,9 @@ class _DecoderForward:
             *(cell(state, steps, extra_columns=0) for state in lower),
             cell(top, steps, extra_columns=units),
         ]
-        self.weights = token_inputs.new_empty(steps, rows, 1, keys)
+        self.attention_weights = token_inputs.new_empty(steps, rows, 1, keys)
         self.contexts = token_inputs.new_empty(steps, rows, 1, width)
-        self._weights_at, self._contexts_at = self.weights.unbind(0), self.contexts.unbind(0)
+        self._weights_at, self._contexts_at = self.attention_weights.unbind(0), self.contexts.unbind(0)
         self._context_rows_at = self.contexts[:, :, 0].unbind(0)
         self._queries_at = self.activations[-1].state_products[..., None, :units].unbind(0)
         self._hidden = torch.empty_like(attention.keys)

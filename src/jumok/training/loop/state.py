@@ -1,4 +1,4 @@
-"""The state of a run besides its weights, which `state.json` of a checkpoint stores."""
+"""What `state.json` of a checkpoint stores: the state of a run without its weights."""
 
 from __future__ import annotations
 
