@@ -29,7 +29,7 @@ ALL_SILENT = {"kind": "silence", "site": "cross", "layer": None, "head": None}
 
 
 def open_view(open_page: OpenPage, address: str, **options: Any) -> Page:
-    """Open the page with the parameters `view` in its address, so that the story "First steps" stays closed."""
+    """Open the page with the parameters `view` in its address. Then the story "First steps" stays closed."""
     view = options.pop("view", "panel=attention")
     page = open_page(f"{address}#{view}", **options)
     wait_for_responses(page)

@@ -8,8 +8,8 @@ has its irregular class after a colon (듣다:ㄷ) and may have words before it 
 manners has adverbs. The column of times has profiles (keys of `expressions.TIME_PROFILES`) or single kinds of
 times, such as `night` (last column of `expressions.TIMES`). It also has `again` if people repeat the action
 with the same thing. The other columns contain noun classes, or one noun as `=piano`. The lists after the
-tables name a verb or adjective by its English, or as move/이사하다 if it has several Korean words and only one
-is meant. INABILITY names verbs by their Korean.
+tables name a verb or adjective by its English, or as move/이사하다 if it has several Korean words and only
+one is meant. INABILITY names verbs by their Korean.
 """
 
 from __future__ import annotations
