@@ -250,9 +250,9 @@ def _pack_tensors(weights: Mapping[str, Tensor], quantization: Quantization) -> 
     data = bytearray()
     entries: dict[int, dict[str, Any]] = {}
     for pointer, tensor in distinct.items():
-        stored = _StoredTensor(tensor, quantization)
         if not torch.isfinite(tensor).all():
             raise DataError("A weight of this model is not finite, so the model cannot be stored in a page.")
+        stored = _StoredTensor(tensor, quantization)
         if not np.isfinite(stored.values).all():
             raise DataError(
                 "A weight of this model is too large for half precision. Choose --quantization int8, or "

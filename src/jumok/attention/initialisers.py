@@ -7,9 +7,9 @@
 The distributions are those of Keras, which has other names: glorot_uniform for "xavier-uniform",
 random_normal for "normal", random_uniform for "uniform". The normal distributions of the three above are
 truncated at ±2 standard deviations of the untruncated distribution. After truncation they have the variances
-above.
-"normal", "truncated-normal" and "uniform" do not depend on the size of the matrix. "normal" has the standard
-deviation 0.05. "truncated-normal" is the same distribution, truncated at ±0.1. "uniform" is within ±0.05.
+above. "normal", "truncated-normal" and "uniform" do not depend on the size of the matrix. "normal" has the
+standard deviation 0.05. "truncated-normal" is the same distribution, truncated at ±0.1. "uniform" is
+within ±0.05.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ COMMANDS = {
     "check": "Report what is in your sentence pairs and what is wrong with them.",
     "clean": "Drop pairs whose sides do not translate each other, judged by one model per direction.",
     "train": "Train a translator on your sentence pairs, or a language model on a text. No config file.",
-    "finish": "End a training run now, with the best model so far.",
+    "finish": "Make the final model of a training run that was stopped.",
     "translate": "Translate lines, documents with their formatting, or folders of documents.",
     "complete": "Complete lines with a language model trained on plain text.",
     "evaluate": "Score a model on a test set: BLEU, chrF, TER, alignment error, perplexity.",

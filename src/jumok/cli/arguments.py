@@ -18,7 +18,7 @@ from jumok.errors import RecipeError, RenamedSettingWarning
 from jumok.system.device import Device, Precision
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from jumok.config.recipe import ModelSettings, Recipe
     from jumok.inference.engines.protocol import Engine
@@ -252,6 +252,11 @@ def format_noun(*, pictures: bool, plain: bool) -> str:
     if pictures:
         return localise("pictures")
     return localise("sentences") if plain else localise("pairs")
+
+
+def names_of_given(options: Mapping[str, object]) -> str:
+    """Return the names of the options whose value is not None, for a message that refuses them."""
+    return ", ".join(name for name, value in options.items() if value is not None)
 
 
 def sampling_options(sample: bool, **options: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jumok.cli.arguments import MAX_NOTES, report_notes
+from jumok.cli.arguments import MAX_NOTES, names_of_given, report_notes
 from jumok.cli.input_lines import count_lines
 from jumok.cli.language import localise, localise_text
 from jumok.cli.status_line import status_line
@@ -76,7 +76,7 @@ class BulkOptions:
     def names(self) -> str:
         """The names of the options that the user gave, for messages."""
         values = {"--workers": self.workers, "--shard": self.shard, "--ray": self.ray}
-        return ", ".join(name for name, value in values.items() if value is not None)
+        return names_of_given(values)
 
     def refuse_pictures(self) -> None:
         """Raise an error, because pictures cannot be translated in parts.

@@ -24,6 +24,7 @@ from jumok.cli.arguments import (
     PrecisionOption,
     SentencesOption,
     ShortlistOption,
+    names_of_given,
     report_fallback,
 )
 from jumok.cli.bulk import BulkOptions, RayOption, ShardOption, WorkersOption, translate_texts
@@ -275,8 +276,7 @@ def _refuse_other_languages(translator: Translator, baseline: Translator, agains
 
 def _refuse_options(options: dict[str, Any]) -> None:
     """Raise an error if the value of an option is not None."""
-    names = ", ".join(name for name, value in options.items() if value is not None)
-    if names:
+    if names := names_of_given(options):
         raise RecipeError(
             localise(
                 "{options} would be ignored: this model does not translate. Leave {options} out.",

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jumok.cli.arguments import DeviceOption, Hardware, PrecisionOption, SentencesOption, require_utf8
+from jumok.cli.arguments import (
+    DeviceOption,
+    Hardware,
+    PrecisionOption,
+    SentencesOption,
+    names_of_given,
+    require_utf8,
+)
 from jumok.cli.language import localise, localise_text
 from jumok.errors import DataError, UnsupportedError, suggest
 
@@ -343,7 +350,7 @@ def _write_live_file(translator: Translator, folder: Path, out: Path, quantizati
 
 def _refuse_with_live(options: dict[str, object]) -> None:
     """Raise an error if the value of an option is not None: a live page would ignore the option."""
-    if names := ", ".join(name for name, value in options.items() if value is not None):
+    if names := names_of_given(options):
         raise UnsupportedError(
             localise("{options} would be ignored with --live. Leave {options} out.", options=names)
         )

@@ -30,6 +30,7 @@ from jumok.cli.arguments import (
     SentencesOption,
     ShortlistOption,
     TemperatureOption,
+    names_of_given,
     report_fallback,
     report_notes,
     require_utf8,
@@ -48,7 +49,7 @@ from jumok.cli.bulk import (
 from jumok.cli.input_lines import InputLines, count_lines
 from jumok.cli.language import localise
 from jumok.config.recipe import SearchSettings, setting_help
-from jumok.data.input_files import standard_input
+from jumok.data.input_files import standard_input, without_compression
 from jumok.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
 
 
 _TABLES = {".csv", ".tsv"}
-_COMPRESSED = {".gz", ".bz2", ".xz", ".zst"}
 
 
 def translate(
@@ -330,7 +330,7 @@ def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> Input
     """Return the lines of a file. If `pictures` is set and the file is a picture, return its path."""
     if pictures and source is not None and _has_picture_suffix(source):
         return InputLines.of_text(str(source))
-    if not encoding and (source is None or source.suffix.lower() not in _COMPRESSED):
+    if not encoding and (source is None or without_compression(source.name) == source.name):
         return InputLines(source)
     from jumok.cli.encoded_input import read_text_file, transcode_to_utf8  # start-up
 
@@ -352,7 +352,7 @@ def _classify(
     """Print the class of each picture. Raise an error if one of the `refused_options` is not None."""
     from jumok.inference.loading import load_picture_classifier  # start-up
 
-    if names := ", ".join(name for name, value in refused_options.items() if value is not None):
+    if names := names_of_given(refused_options):
         raise RecipeError(
             localise(
                 "{options} would be ignored: a classifier names a class. Leave {options} out.", options=names

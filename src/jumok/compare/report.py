@@ -6,7 +6,6 @@ dark.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -134,8 +133,7 @@ def _attention(result: ComparisonResult) -> Iterator[str]:
         if row.attention is None:
             drawing = f"<p>{NO_MAP}</p>"
         else:
-            drawing = draw_alignment(_named_scale(row.attention, largest), title=row.name, min_scale=largest)
-            drawing = drawing.replace(_NAMESPACE, "")
+            drawing = draw_alignment(row.attention, title=row.name, min_scale=largest).replace(_NAMESPACE, "")
         caption = escape(f"{printable(row.name)}: {printable(row.translation)}")
         yield f"<figure><figcaption>{caption}</figcaption>\n{drawing}</figure>"
     yield "</div>"
@@ -144,10 +142,3 @@ def _attention(result: ComparisonResult) -> Iterator[str]:
 def _largest_weight(attention: AttentionMap) -> float:
     """Return the largest finite weight, but at least 1; some mechanisms have weights above 1."""
     return max(1.0, float(np.nan_to_num(attention.weights, nan=0.0, posinf=1.0).max(initial=1.0)))
-
-
-def _named_scale(attention: AttentionMap, largest: float) -> AttentionMap:
-    """Return the map with a fact that names the weight that is white, if this weight is above 1."""
-    if largest <= 1:
-        return attention
-    return replace(attention, facts={**attention.facts, "white": f"{largest:.3g}"})

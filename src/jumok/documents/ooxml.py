@@ -216,9 +216,8 @@ class OoxmlReader(XmlReader):
             return self._read_cell(node)
         if node.name in _SHEET_HEADERS:
             raw = self.raw_content(node)
-            return (
-                None if "<" in raw else self._read_header(raw)
-            )  # headers of Excel have no elements or CDATA
+            # The headers that Excel writes have no elements and no CDATA.
+            return None if "<" in raw else self._read_header(raw)
         if node.name in _CELL_TEXTS and not self._cell_filter.add_cell(_cell_text(node)):
             return None
         paragraph = _Paragraph()

@@ -29,11 +29,11 @@ class Grid:
     layer_and_head: str
     """The layer and the head that were selected or averaged, as text; "" if the map has one of each."""
     min_scale: float = 1.0
-    """A drawing beside others has the scale of the largest weight of all."""
+    """The scale ends at this weight at least, so that drawings beside each other can have one scale."""
 
     @cached_property
     def max_weight(self) -> float:
-        """The upper end of the scale, drawn brightest: 1, or the largest weight if a mechanism exceeds 1."""
+        """The upper end of the scale, drawn brightest: `min_scale`, or the largest weight if it is larger."""
         finite = self.weights[np.isfinite(self.weights)]
         return max(self.min_scale, float(finite.max(initial=1.0)))
 

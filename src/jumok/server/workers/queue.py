@@ -157,7 +157,7 @@ class WorkQueue:
             raise BusyError("The server is busy. Try again later.", self.seconds_behind / 2)
 
     def admit(self, request: OpenRequest, seconds: float, *, sentences: int = 1, characters: int = 0) -> None:
-        """Accept a request of so many seconds, sentences and characters, or raise a BusyError."""
+        """Accept a request with this estimated work, or raise a BusyError."""
         self.check_room(request, seconds, sentences=sentences, characters=characters)
         request.seconds = seconds
         request.client.seconds += seconds

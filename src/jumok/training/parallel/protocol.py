@@ -56,8 +56,8 @@ class ParallelBackend(Protocol):
         rank. There are several calls per update if some rank has several partial sums, that is, several nodes
         of the tree.
 
-        The gradients are valid until the next call. In every call of an update but the first,
-        `SharedMemory` waits until all ranks have read the gradients of the call before.
+        The gradients are valid until the next call. If `first_of_update` is false, `SharedMemory` waits until
+        all ranks have read the gradients of the call before.
         """
 
     def sum_over_ranks(self, values: Sequence[float]) -> list[float]:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 MAX_CACHED_PAIRS = 1_000_000
 SAMPLE_PAIRS = 50_000
 MIN_MEASURED_PICTURES = 100
-"""At least this many pictures are measured, if there are so many. They are evenly spaced. Up to twice as many
-are measured, because the stride is rounded down."""
+"""The minimum number of pictures that are measured; all are, if there are fewer. They are evenly spaced. Up
+to twice as many are measured, because the stride is rounded down."""
 BLOCK_PAIRS = 8192
 
 
