@@ -352,7 +352,7 @@ def _refuse_with_live(options: dict[str, object]) -> None:
     """Raise an error if the value of an option is not None: a live page would ignore the option."""
     if names := names_of_given(options):
         raise UnsupportedError(
-            localise("{options} would be ignored with --live. Leave {options} out.", options=names)
+            localise("{options} would be ignored with --live. Omit {options}.", options=names)
         )
 
 
